@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Whether restartable sequences can be used in this process, and the fence
+ * that keeps another CPU's sequences out (see rseq.h).
+ */
+#include "plat/rseq.h"
+
+#include <unistd.h>
+
+unsigned mf_rseq_cpu_limit(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+	return cpus > 0 ? (unsigned)cpus : 1;
+}
+
+#if MF_HAVE_RSEQ
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+
+static bool usable;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int membarrier(int command, unsigned flags, int cpu)
+{
+	return (int)syscall(SYS_membarrier, command, flags, cpu);
+}
+
+static void find_out(void)
+{
+	if (__rseq_size == 0 || mf_rseq_cpu() < 0)
+		return;
+	usable = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0) == 0;
+}
+
+bool mf_rseq_usable(void)
+{
+	pthread_once(&once, find_out);
+	return usable;
+}
+
+/*
+ * The one-CPU form is refused for a CPU that is offline or unknown to older
+ * kernels; the form for all CPUs is always right, only dearer.
+ */
+void mf_rseq_fence(int cpu)
+{
+	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, MEMBARRIER_CMD_FLAG_CPU, cpu) != 0)
+		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0);
+}
+
+#else
+
+bool mf_rseq_usable(void)
+{
+	return false;
+}
+
+void mf_rseq_fence(int cpu)
+{
+	(void)cpu;
+}
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Restartable sequences on the registration that glibc (2.35 and later) makes
+ * for every thread.  A sequence reads what it needs, checks that it still runs
+ * on the CPU it was prepared for, and ends with one store.  If the thread is
+ * preempted, migrated or interrupted by a signal before that store, the kernel
+ * restarts it at the abort label: all or nothing, without a locked instruction.
+ *
+ * The data of a CPU begins with an owner word: the CPU's number while its own
+ * sequences may use the data, MF_RSEQ_SHUT otherwise.  One compare with the
+ * number the kernel keeps for the running thread answers both questions: am I
+ * still on that CPU, and may I?  Another CPU that wants the data stores
+ * MF_RSEQ_SHUT and calls mf_rseq_fence(cpu): afterwards no sequence that saw
+ * it open is running or can commit on that CPU.
+ *
+ * x86-64 only; elsewhere, under thread sanitizer, or where glibc did not
+ * register, mf_rseq_usable() is false and callers take their lock.
+ */
+#ifndef MF_PLAT_RSEQ_H
+#define MF_PLAT_RSEQ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MF_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) && !defined(MF_TSAN)
+#define MF_TSAN 1
+#endif
+
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(MF_TSAN) && !defined(MF_NO_RSEQ)
+#if __GLIBC_PREREQ(2, 35)
+#define MF_HAVE_RSEQ 1
+#endif
+#endif
+#ifndef MF_HAVE_RSEQ
+#define MF_HAVE_RSEQ 0
+#endif
+
+#define MF_RSEQ_SHUT UINT32_MAX
+
+enum mf_rseq_result {
+	MF_RSEQ_DONE,
+	MF_RSEQ_EMPTY, /* nothing to take, or no room */
+	MF_RSEQ_MISS,  /* not this CPU's to use, something changed, or aborted */
+};
+
+/*
+ * A ring of words used as a stack that grows downwards: [top, bottom) are
+ * free-running indexes, entry[i & mask] the words, so that taking several is
+ * one copy in rising order.  Pushing stops at top == limit.
+ */
+struct mf_rseq_ring {
+	uint32_t *entry;
+	uint32_t mask;
+	uint32_t top;
+	uint32_t bottom;
+	uint32_t limit;
+};
+
+/* Once a process, before the first fence: registers for the fence too.  False: use locks. */
+bool mf_rseq_usable(void);
+
+/* One more than the highest CPU number this host can ever have; at least 1. */
+unsigned mf_rseq_cpu_limit(void);
+
+/* After it returns, no sequence begun before on @cpu is still running (membarrier). */
+void mf_rseq_fence(int cpu);
+
+#if MF_HAVE_RSEQ
+#include <sys/rseq.h>
+
+/* Offsets in struct rseq, part of the kernel's ABI. */
+#define MF_RSEQ_CPU_START "0"
+#define MF_RSEQ_CPU "4"
+#define MF_RSEQ_CS "8"
+
+static inline int mf_rseq_cpu(void)
+{
+	int cpu;
+
+	__asm__ volatile("movl %%fs:" MF_RSEQ_CPU_START "(%1), %0" : "=r"(cpu) : "r"(__rseq_offset));
+	return cpu;
+}
+
+/*
+ * The frame of a sequence: a descriptor {version, flags, start, length, abort}
+ * in its own section, the store that arms it, and the abort entry, which must
+ * follow the signature glibc registered.
+ */
+#define MF_RSEQ_BEGIN \
+	".pushsection .data.rel.ro.mf_rseq, \"aw\"\n\t" \
+	".balign 32\n" \
+	"3:\n\t" \
+	".long 0, 0\n\t" \
+	".quad 1f, 2f - 1f, 4f\n\t" \
+	".popsection\n\t" \
+	"leaq 3b(%%rip), %%rax\n\t" \
+	"movq %%rax, %%fs:" MF_RSEQ_CS "(%[rseq])\n" \
+	"1:\n\t" \
+	"movl %[owner], %%eax\n\t" \
+	"cmpl %%eax, %%fs:" MF_RSEQ_CPU "(%[rseq])\n\t" \
+	"jne %l[miss]\n\t"
+
+#define MF_RSEQ_END \
+	"2:\n\t" \
+	".pushsection .text.unlikely, \"ax\"\n\t" \
+	".byte 0x0f, 0xb9, 0x3d\n\t" \
+	".long 0x53053053\n" \
+	"4:\n\t" \
+	"jmp %l[miss]\n\t" \
+	".popsection\n\t"
+
+#define MF_RSEQ_RING(ring) \
+	[list] "r"(ring), [entry] "i"(offsetof(struct mf_rseq_ring, entry)), \
+		[mask] "i"(offsetof(struct mf_rseq_ring, mask)), [top] "i"(offsetof(struct mf_rseq_ring, top)), \
+		[bottom] "i"(offsetof(struct mf_rseq_ring, bottom)), [limit] "i"(offsetof(struct mf_rseq_ring, limit))
+
+/* Takes the newest entry. */
+static inline enum mf_rseq_result mf_rseq_pop(const uint32_t *owner, struct mf_rseq_ring *ring,
+					      uint32_t *out)
+{
+	__asm__ goto volatile(MF_RSEQ_BEGIN
+			      "movl %c[top](%[list]), %%ecx\n\t"
+			      "cmpl %c[bottom](%[list]), %%ecx\n\t"
+			      "je %l[empty]\n\t"
+			      "movl %c[mask](%[list]), %%eax\n\t"
+			      "andl %%ecx, %%eax\n\t"
+			      "movq %c[entry](%[list]), %%rdx\n\t"
+			      "movl (%%rdx, %%rax, 4), %%eax\n\t"
+			      "movl %%eax, (%[out])\n\t"
+			      "addl $1, %%ecx\n\t"
+			      "movl %%ecx, %c[top](%[list])\n" /* commit */
+			      MF_RSEQ_END
+			      :
+			      : [rseq] "r"(__rseq_offset), [owner] "m"(*owner), [out] "r"(out), MF_RSEQ_RING(ring)
+			      : "rax", "rcx", "rdx", "memory", "cc"
+			      : miss, empty);
+	return MF_RSEQ_DONE;
+miss:
+	return MF_RSEQ_MISS;
+empty:
+	return MF_RSEQ_EMPTY;
+}
+
+/* Puts an entry on top unless top has reached limit. */
+static inline enum mf_rseq_result mf_rseq_push(const uint32_t *owner, struct mf_rseq_ring *ring,
+					       uint32_t value)
+{
+	__asm__ goto volatile(MF_RSEQ_BEGIN
+			      "movl %c[top](%[list]), %%ecx\n\t"
+			      "cmpl %c[limit](%[list]), %%ecx\n\t"
+			      "je %l[full]\n\t"
+			      "subl $1, %%ecx\n\t"
+			      "movl %c[mask](%[list]), %%eax\n\t"
+			      "andl %%ecx, %%eax\n\t"
+			      "movq %c[entry](%[list]), %%rdx\n\t"
+			      "movl %[value], (%%rdx, %%rax, 4)\n\t"
+			      "movl %%ecx, %c[top](%[list])\n" /* commit */
+			      MF_RSEQ_END
+			      :
+			      : [rseq] "r"(__rseq_offset), [owner] "m"(*owner), [value] "r"(value), MF_RSEQ_RING(ring)
+			      : "rax", "rcx", "rdx", "memory", "cc"
+			      : miss, full);
+	return MF_RSEQ_DONE;
+miss:
+	return MF_RSEQ_MISS;
+full:
+	return MF_RSEQ_EMPTY;
+}
+
+/*
+ * Copies @count entries from @from to @to and then stores top = new_top,
+ * provided top still is old_top and nobody has visited since the caller read
+ * *visits: everything else was computed from values that only visits change.
+ */
+static inline enum mf_rseq_result mf_rseq_copy(const uint32_t *owner, const uint32_t *visits, uint32_t old_visits,
+					       uint32_t *top, uint32_t old_top, uint32_t new_top, uint32_t *to,
+					       const uint32_t *from, uint64_t count)
+{
+	__asm__ goto volatile(MF_RSEQ_BEGIN
+			      "cmpl %[old_visits], %[visits]\n\t"
+			      "jne %l[miss]\n\t"
+			      "cmpl %[old_top], %[top]\n\t"
+			      "jne %l[miss]\n\t"
+			      "movq %[to], %%rdi\n\t"
+			      "movq %[from], %%rsi\n\t"
+			      "movq %[count], %%rcx\n\t"
+			      "cld\n\t"
+			      "rep movsl\n\t"
+			      "movl %[new_top], %[top]\n" /* commit */
+			      MF_RSEQ_END
+			      :
+			      : [rseq] "r"(__rseq_offset), [owner] "m"(*owner), [visits] "m"(*visits),
+				[old_visits] "r"(old_visits), [top] "m"(*top), [old_top] "r"(old_top),
+				[new_top] "r"(new_top), [to] "r"(to), [from] "r"(from), [count] "r"(count)
+			      : "rax", "rcx", "rsi", "rdi", "memory", "cc"
+			      : miss);
+	return MF_RSEQ_DONE;
+miss:
+	return MF_RSEQ_MISS;
+}
+
+/* Shuts the data, provided the caller runs on the CPU that owns it. */
+static inline enum mf_rseq_result mf_rseq_shut(uint32_t *owner)
+{
+	__asm__ goto volatile(MF_RSEQ_BEGIN
+			      "movl $-1, %[owner]\n" /* commit */
+			      MF_RSEQ_END
+			      :
+			      : [rseq] "r"(__rseq_offset), [owner] "m"(*owner)
+			      : "rax", "memory", "cc"
+			      : miss);
+	return MF_RSEQ_DONE;
+miss:
+	return MF_RSEQ_MISS;
+}
+
+#else /* !MF_HAVE_RSEQ: never called, mf_rseq_usable() is false */
+
+static inline int mf_rseq_cpu(void)
+{
+	return -1;
+}
+
+static inline enum mf_rseq_result mf_rseq_pop(const uint32_t *owner, struct mf_rseq_ring *ring,
+					      uint32_t *out)
+{
+	(void)owner, (void)ring, (void)out;
+	return MF_RSEQ_MISS;
+}
+
+static inline enum mf_rseq_result mf_rseq_push(const uint32_t *owner, struct mf_rseq_ring *ring,
+					       uint32_t value)
+{
+	(void)owner, (void)ring, (void)value;
+	return MF_RSEQ_MISS;
+}
+
+static inline enum mf_rseq_result mf_rseq_copy(const uint32_t *owner, const uint32_t *visits, uint32_t old_visits,
+					       uint32_t *top, uint32_t old_top, uint32_t new_top, uint32_t *to,
+					       const uint32_t *from, uint64_t count)
+{
+	(void)owner, (void)visits, (void)old_visits, (void)top, (void)old_top, (void)new_top, (void)to;
+	(void)from, (void)count;
+	return MF_RSEQ_MISS;
+}
+
+static inline enum mf_rseq_result mf_rseq_shut(uint32_t *owner)
+{
+	(void)owner;
+	return MF_RSEQ_MISS;
+}
+
+#endif
+#endif
