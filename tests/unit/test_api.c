@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The library as a program sees it: memfs.h alone, on the real host.
+ */
+#include "memfs.h"
+#include "unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+
+#define OPTIONS "topology=2x64M:cpus=2,tune/tick_ms=0"
+#define WEIGHTED OPTIONS ",weights/node0=3,weights/node1=1,tasks/default/policy=weighted-interleave:0-1"
+
+static struct memfs *create(const char *options)
+{
+	struct memfs *m = NULL;
+	char why[256] = "";
+	int error = memfs_create(options, &m, why, sizeof(why));
+
+	if (error) {
+		fprintf(stderr, "memfs_create: %d %s\n", error, why);
+		abort();
+	}
+	return m;
+}
+
+static int put(struct memfs *m, const char *path, const char *text)
+{
+	return memfs_write(m, path, text, strlen(text), NULL, 0);
+}
+
+static bool file_is(struct memfs *m, const char *path, const char *wanted)
+{
+	char buf[4096];
+	long length = memfs_read(m, path, buf, sizeof(buf) - 1);
+	bool same;
+
+	if (length < 0 || length >= (long)sizeof(buf))
+		return false;
+	buf[length] = '\0';
+	same = strcmp(buf, wanted) == 0;
+	if (!same)
+		fprintf(stderr, "%s: %s", path, buf);
+	return same;
+}
+
+/* --- instances --- */
+
+static void create_tells_why_it_failed(void)
+{
+	struct memfs *m = NULL;
+	char why[256] = "";
+
+	CU_ASSERT_EQUAL(memfs_create("topology=0x0", &m, why, sizeof(why)), -EINVAL);
+	CU_ASSERT_NOT_EQUAL(strlen(why), 0);
+	CU_ASSERT_EQUAL(memfs_create(OPTIONS ",nonsense=1", &m, why, sizeof(why)), -EINVAL);
+	CU_ASSERT_STRING_EQUAL(why, "unknown option nonsense");
+	CU_ASSERT_EQUAL(memfs_create(OPTIONS ",nonsense=1", &m, NULL, 0), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_create(OPTIONS ",nonsense=1", &m, why, 8), -EINVAL);
+	CU_ASSERT_STRING_EQUAL(why, "unknown");
+	CU_ASSERT_PTR_NULL(m);
+	memfs_destroy(NULL);
+}
+
+static void defaults_are_enough(void)
+{
+	struct memfs *m = create(NULL);
+	memfs_pfn pfn;
+
+	CU_ASSERT_NOT_EQUAL(strlen(memfs_version()), 0);
+	CU_ASSERT_EQUAL(memfs_alloc_pages(memfs_task_find(m, "default"), MEMFS_GFP_KERNEL, 0, &pfn), 0);
+	memfs_free_pages(memfs_task_find(m, "default"), pfn, 0);
+	memfs_destroy(m);
+}
+
+static void instances_share_nothing(void)
+{
+	struct memfs *one = create(OPTIONS), *two = create(OPTIONS);
+
+	CU_ASSERT_EQUAL(put(one, "weights/node0", "9"), 0);
+	CU_ASSERT_TRUE(file_is(one, "weights/node0", "9\n"));
+	CU_ASSERT_TRUE(file_is(two, "weights/node0", "1\n"));
+	memfs_destroy(one);
+	CU_ASSERT_TRUE(file_is(two, "debug/check", "ok\n"));
+	memfs_destroy(two);
+}
+
+/* --- pages --- */
+
+static void single_and_bulk_calls_share_one_rotation(void)
+{
+	struct memfs *m = create(WEIGHTED);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	unsigned on_node[2] = { 0, 0 };
+	memfs_pfn pfns[1024];
+	size_t got = 0;
+
+	for (size_t i = 0; i < 5; i++, got++)
+		CU_ASSERT_EQUAL(memfs_alloc_pages(task, MEMFS_GFP_KERNEL, 0, &pfns[got]), 0);
+	got += memfs_alloc_bulk(task, MEMFS_GFP_KERNEL, 1024 - 5, pfns + 5);
+	CU_ASSERT_EQUAL(got, 1024);
+	for (size_t i = 0; i < got; i++)
+		on_node[memfs_page_node(m, pfns[i]) & 1]++;
+	CU_ASSERT_EQUAL(on_node[0], 768);
+	CU_ASSERT_EQUAL(on_node[1], 256);
+	memfs_free_bulk(task, 1000, pfns);
+	for (size_t i = 1000; i < 1024; i++)
+		memfs_free_pages(task, pfns[i], 0);
+	CU_ASSERT_EQUAL(memfs_drain(m, -1), 0);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	memfs_destroy(m);
+}
+
+static void a_node_can_be_named(void)
+{
+	struct memfs *m = create(WEIGHTED);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	memfs_pfn pfn = { 77 };
+
+	CU_ASSERT_EQUAL(memfs_alloc_pages_node(task, 2, MEMFS_GFP_KERNEL, 0, &pfn), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_alloc_pages_node(task, -1, MEMFS_GFP_KERNEL, 0, &pfn), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_alloc_pages(task, MEMFS_GFP_KERNEL, 11, &pfn), -EINVAL);
+	CU_ASSERT_EQUAL(pfn.v, 77);
+	CU_ASSERT_EQUAL(memfs_alloc_pages_node(task, 1, MEMFS_GFP_KERNEL, 3, &pfn), 0);
+	CU_ASSERT_EQUAL(memfs_page_node(m, pfn), 1);
+	CU_ASSERT_EQUAL(pfn.v % 8, 0);
+	memfs_free_pages(task, pfn, 3);
+	CU_ASSERT_EQUAL(memfs_drain(m, 1), 0);
+	CU_ASSERT_EQUAL(memfs_drain(m, 2), -ENOENT);
+	memfs_destroy(m);
+}
+
+static void pages_are_memory(void)
+{
+	struct memfs *m = create(OPTIONS);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	char here = 0, *bytes;
+	memfs_pfn pfn, back;
+
+	CU_ASSERT_EQUAL(memfs_alloc_pages(task, MEMFS_GFP_KERNEL | MEMFS___GFP_ZERO, 1, &pfn), 0);
+	bytes = memfs_page_address(m, pfn);
+	for (size_t i = 0; i < 8192; i++)
+		here |= bytes[i];
+	CU_ASSERT_EQUAL(here, 0);
+	memset(bytes, 0x5a, 8192);
+	back = memfs_address_page(m, bytes + 8191);
+	CU_ASSERT_EQUAL(back.v, pfn.v + 1);
+	back = memfs_address_page(m, &here);
+	CU_ASSERT_EQUAL(back.v, UINT32_MAX);
+	memfs_free_pages(task, pfn, 1);
+	memfs_destroy(m);
+}
+
+/* --- tasks --- */
+
+static void tasks_by_handle(void)
+{
+	struct memfs *m = create(OPTIONS);
+	struct memfs_task *task = NULL;
+	memfs_pfn pfn;
+
+	CU_ASSERT_PTR_NULL(memfs_task_find(m, "t"));
+	CU_ASSERT_EQUAL(memfs_task_create(m, "t", &task), 0);
+	CU_ASSERT_EQUAL(memfs_task_create(m, "t", &task), -EEXIST);
+	CU_ASSERT_EQUAL(memfs_task_create(m, "no good", &task), -EINVAL);
+	CU_ASSERT_PTR_EQUAL(memfs_task_find(m, "t"), task);
+	CU_ASSERT_EQUAL(memfs_task_set_policy(task, "bind:1"), 0);
+	CU_ASSERT_EQUAL(memfs_task_set_policy(task, "bind:5"), -EINVAL);
+	CU_ASSERT_TRUE(file_is(m, "tasks/t/policy", "bind:1\n"));
+	CU_ASSERT_EQUAL(memfs_alloc_pages(task, MEMFS_GFP_KERNEL, 0, &pfn), 0);
+	CU_ASSERT_EQUAL(memfs_page_node(m, pfn), 1);
+	memfs_free_pages(task, pfn, 0);
+	CU_ASSERT_EQUAL(memfs_task_set_policy(task, "default"), 0);
+	CU_ASSERT_EQUAL(memfs_task_set_mems_allowed(task, "1"), 0);
+	CU_ASSERT_EQUAL(memfs_task_set_mems_allowed(task, "9"), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_task_set_cpu(task, 0), 0);
+	CU_ASSERT_EQUAL(memfs_task_set_cpu(task, 4), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_alloc_pages(task, MEMFS_GFP_KERNEL, 0, &pfn), 0);
+	CU_ASSERT_EQUAL(memfs_page_node(m, pfn), 1); /* the CPU is on node 0, which is not allowed */
+	memfs_free_pages(task, pfn, 0);
+	CU_ASSERT_EQUAL(put(m, "alloc/pages", "x task=t"), 0);
+	CU_ASSERT_EQUAL(memfs_task_destroy(task), -EBUSY);
+	CU_ASSERT_EQUAL(put(m, "alloc/free", "x"), 0);
+	CU_ASSERT_EQUAL(memfs_task_destroy(task), 0);
+	CU_ASSERT_EQUAL(memfs_task_destroy(memfs_task_find(m, "default")), -EBUSY);
+	memfs_destroy(m);
+}
+
+/* --- control files --- */
+
+static void files_are_read_and_written(void)
+{
+	struct memfs *m = create(OPTIONS);
+	char buf[8], reply[128];
+
+	CU_ASSERT_EQUAL(put(m, "weights/node0", "3\n"), 0);
+	CU_ASSERT_EQUAL(put(m, "/tasks/default/policy", "weighted-interleave:0-1"), 0);
+	CU_ASSERT_EQUAL(memfs_write(m, "alloc/pages", "db count=1024", 13, reply, sizeof(reply)), 0);
+	CU_ASSERT_STRING_EQUAL(reply, "db returned=1024 node0=768 node1=256\n");
+	CU_ASSERT_TRUE(file_is(m, "live/db/placement", "node0 768\nnode1 256\n"));
+	CU_ASSERT_TRUE(file_is(m, "last_cmd_status", "ok\n"));
+	memset(buf, '#', sizeof(buf));
+	CU_ASSERT_EQUAL(memfs_read(m, "live/db/placement", buf, 5), 20);
+	CU_ASSERT_EQUAL(memcmp(buf, "node0###", 8), 0);
+	CU_ASSERT_EQUAL(memfs_read(m, "live/db/placement", NULL, 0), 20);
+	memfs_destroy(m);
+}
+
+static void failures_say_why(void)
+{
+	struct memfs *m = create(OPTIONS);
+	char reply[128] = "", tiny[5];
+
+	CU_ASSERT_EQUAL(memfs_write(m, "weights/node0", "0", 1, reply, sizeof(reply)), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(reply, "weights/node0: "));
+	CU_ASSERT_TRUE(file_is(m, "last_cmd_status", reply));
+	CU_ASSERT_EQUAL(memfs_write(m, "weights/node0", "0", 1, tiny, sizeof(tiny)), -EINVAL);
+	CU_ASSERT_STRING_EQUAL(tiny, "weig");
+	CU_ASSERT_EQUAL(memfs_write(m, "no/such", "0", 1, reply, sizeof(reply)), -ENOENT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(reply, "no/such: "));
+	CU_ASSERT_EQUAL(memfs_write(m, "weights", "0", 1, NULL, 0), -EISDIR);
+	CU_ASSERT_EQUAL(memfs_read(m, "no/such", reply, sizeof(reply)), -ENOENT);
+	CU_ASSERT_EQUAL(memfs_read(m, "weights", reply, sizeof(reply)), -EISDIR);
+	CU_ASSERT_EQUAL(memfs_read(m, "live/none/data", reply, sizeof(reply)), -ENOENT);
+	memfs_destroy(m);
+}
+
+static void data_is_read_and_written(void)
+{
+	struct memfs *m = create(OPTIONS);
+	char buf[3 * 4096];
+
+	CU_ASSERT_EQUAL(put(m, "alloc/pages", "d count=2"), 0);
+	CU_ASSERT_EQUAL(put(m, "live/d/data", "hello"), 0);
+	memset(buf, '#', sizeof(buf));
+	CU_ASSERT_EQUAL(memfs_read(m, "live/d/data", buf, sizeof(buf)), 8192);
+	CU_ASSERT_EQUAL(memcmp(buf, "hello\0\0", 7), 0);
+	CU_ASSERT_EQUAL(buf[8191], 0);
+	CU_ASSERT_EQUAL(buf[8192], '#');
+	CU_ASSERT_EQUAL(memfs_write(m, "live/d/data", buf, sizeof(buf), NULL, 0), -ENOSPC);
+	memfs_destroy(m);
+}
+
+/* --- inside a signal handler --- */
+
+static struct memfs_task *handler_task;
+static volatile sig_atomic_t handler_failures, handler_runs;
+
+static void handler(int number)
+{
+	memfs_pfn pfn;
+
+	(void)number;
+	handler_runs++;
+	if (memfs_alloc_pages(handler_task, MEMFS_GFP_ATOMIC, 0, &pfn))
+		handler_failures++;
+	else
+		memfs_free_pages(handler_task, pfn, 0);
+}
+
+static void handlers_may_allocate(void)
+{
+	struct memfs *m = create(WEIGHTED);
+	struct sigaction action = { .sa_handler = handler }, old;
+
+	handler_task = memfs_task_find(m, "default");
+	sigaction(SIGUSR1, &action, &old);
+	for (int i = 0; i < 100; i++)
+		raise(SIGUSR1);
+	sigaction(SIGUSR1, &old, NULL);
+	CU_ASSERT_EQUAL(handler_runs, 100);
+	CU_ASSERT_EQUAL(handler_failures, 0);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	memfs_destroy(m);
+}
+
+static const struct unit_test tests[] = {
+	UNIT_TEST(create_tells_why_it_failed),
+	UNIT_TEST(defaults_are_enough),
+	UNIT_TEST(instances_share_nothing),
+	UNIT_TEST(single_and_bulk_calls_share_one_rotation),
+	UNIT_TEST(a_node_can_be_named),
+	UNIT_TEST(pages_are_memory),
+	UNIT_TEST(tasks_by_handle),
+	UNIT_TEST(files_are_read_and_written),
+	UNIT_TEST(failures_say_why),
+	UNIT_TEST(data_is_read_and_written),
+	UNIT_TEST(handlers_may_allocate),
+};
+
+UNIT_MAIN("api", tests)
