@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One small user of the library, written in what C and C++ have in common and
+ * included by test_header.c and test_header_cxx.cc.  It calls every function
+ * of memfs.h, so a function that is declared and not exported does not link.
+ */
+#ifndef MF_TESTS_HEADER_CALLS_H
+#define MF_TESTS_HEADER_CALLS_H
+
+static int nr_wrong;
+
+#define EXPECT(condition) \
+	do { \
+		if (!(condition)) { \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+			nr_wrong++; \
+		} \
+	} while (0)
+
+static void use_tasks(struct memfs *m)
+{
+	struct memfs_task *t = NULL, *again = NULL;
+
+	EXPECT(memfs_task_find(m, "default") != NULL);
+	EXPECT(memfs_task_find(m, "user") == NULL);
+	EXPECT(memfs_task_create(m, "user", &t) == 0);
+	EXPECT(memfs_task_create(m, "user", &again) == -EEXIST && again == NULL);
+	EXPECT(memfs_task_find(m, "user") == t);
+	EXPECT(memfs_task_set_policy(t, "no such policy") == -EINVAL);
+	EXPECT(memfs_task_set_mems_allowed(t, "0-1") == 0);
+	EXPECT(memfs_task_set_cpu(t, 1) == 0);
+	EXPECT(memfs_task_set_cpu(t, 4096) == -EINVAL);
+	EXPECT(memfs_task_destroy(t) == 0);
+	EXPECT(memfs_task_destroy(memfs_task_find(m, "default")) == -EBUSY);
+}
+
+static void use_pages(struct memfs *m, struct memfs_task *t)
+{
+	memfs_pfn pfn, other;
+	void *bytes;
+
+	EXPECT(memfs_alloc_pages(t, MEMFS_GFP_KERNEL, MEMFS_MAX_PAGE_ORDER + 1, &pfn) == -EINVAL);
+	EXPECT(memfs_alloc_pages_node(t, 63, MEMFS_GFP_KERNEL, 0, &pfn) == -EINVAL);
+	if (memfs_alloc_pages(t, MEMFS_GFP_KERNEL | MEMFS___GFP_ZERO, 1, &pfn)) {
+		EXPECT(!"a block of two pages");
+		return;
+	}
+	bytes = memfs_page_address(m, pfn);
+	EXPECT(bytes && ((char *)bytes)[0] == 0 && ((char *)bytes)[2 * MEMFS_PAGE_SIZE - 1] == 0);
+	memset(bytes, 0xa5, 2 * MEMFS_PAGE_SIZE);
+	EXPECT(memfs_address_page(m, bytes).v == pfn.v);
+	memfs_free_pages(t, pfn, 1);
+
+	if (memfs_alloc_pages_node(t, 1, MEMFS_GFP_KERNEL | MEMFS___GFP_THISNODE, 0, &other)) {
+		EXPECT(!"a page of node 1");
+		return;
+	}
+	EXPECT(memfs_page_node(m, other) == 1);
+	memfs_free_pages(t, other, 0);
+}
+
+/* 400 pages at weights 3 and 1 are 300 and 100. */
+static void use_bulk(struct memfs *m, struct memfs_task *t)
+{
+	static memfs_pfn pfns[400];
+	size_t got, on_node[2] = { 0, 0 };
+	char reply[256];
+
+	EXPECT(memfs_write(m, "weights/node0", "3\n", 2, reply, sizeof(reply)) == 0);
+	EXPECT(memfs_write(m, "weights/node0", "0\n", 2, reply, sizeof(reply)) == -EINVAL);
+	EXPECT(strlen(reply) > 0);
+	EXPECT(memfs_read(m, "weights/node0", reply, sizeof(reply)) == 2 && !memcmp(reply, "3\n", 2));
+	EXPECT(memfs_task_set_policy(t, "weighted interleave:0-1") == 0);
+
+	got = memfs_alloc_bulk(t, MEMFS_GFP_KERNEL, 400, pfns);
+	EXPECT(got == 400);
+	for (size_t i = 0; i < got; i++)
+		if (memfs_page_node(m, pfns[i]) == 0 || memfs_page_node(m, pfns[i]) == 1)
+			on_node[memfs_page_node(m, pfns[i])]++;
+	EXPECT(on_node[0] == 300 && on_node[1] == 100);
+	memfs_free_bulk(t, got, pfns);
+	EXPECT(memfs_drain(m, -1) == 0);
+}
+
+static int header_calls(void)
+{
+	struct memfs *m = NULL;
+	char why[256] = "";
+
+	EXPECT(strlen(memfs_version()) > 0);
+	EXPECT(memfs_create("topology=nonsense", &m, why, sizeof(why)) == -EINVAL);
+	EXPECT(m == NULL && strlen(why) > 0);
+	if (memfs_create("topology=2x64M:cpus=2", &m, why, sizeof(why))) {
+		fprintf(stderr, "no instance: %s\n", why);
+		return 1;
+	}
+	use_tasks(m);
+	use_pages(m, memfs_task_find(m, "default"));
+	use_bulk(m, memfs_task_find(m, "default"));
+	memfs_destroy(m);
+	memfs_destroy(NULL);
+	return nr_wrong ? 1 : 0;
+}
+
+#endif
