@@ -358,11 +358,15 @@ struct page_flow {
 	uint64_t out, back;
 };
 
+/* Frees first: a page that comes and goes in between then counts as handed out, never as missing. */
 static struct page_flow page_flow(struct memfs *m)
 {
 	struct mf_stat_set *set = mf_page_stat(m->page);
+	struct page_flow flow;
 
-	return (struct page_flow){ mf_stat_read(set, MF_STAT_pgalloc), mf_stat_read(set, MF_STAT_pgfree) };
+	flow.back = mf_stat_read(set, MF_STAT_pgfree);
+	flow.out = mf_stat_read(set, MF_STAT_pgalloc);
+	return flow;
 }
 
 /*

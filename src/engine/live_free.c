@@ -49,7 +49,7 @@ void mf_live_give_back(struct mf_live *live, struct mf_task *task, size_t first,
 		if (live->irq)
 			mf_page_free_irq(page, &task->place, live->blocks[i], live->order);
 		else
-			mf_page_free(page, &task->place, live->blocks[i], live->order);
+			mf_page_free(&task->place, live->blocks[i], live->order);
 	}
 }
 

@@ -103,7 +103,7 @@ int memfs_alloc_pages(struct memfs_task *t, memfs_gfp gfp, unsigned order, memfs
 {
 	struct mf_task *task = task_of(t);
 
-	return mf_page_alloc_simple(task->page, &task->place, gfp, order, out);
+	return mf_page_alloc_simple(&task->place, gfp, order, out);
 }
 
 int memfs_alloc_pages_node(struct memfs_task *t, int node, memfs_gfp gfp, unsigned order, memfs_pfn *out)
@@ -120,7 +120,7 @@ void memfs_free_pages(struct memfs_task *t, memfs_pfn pfn, unsigned order)
 {
 	struct mf_task *task = task_of(t);
 
-	mf_page_free(task->page, &task->place, pfn, order);
+	mf_page_free(&task->place, pfn, order);
 }
 
 size_t memfs_alloc_bulk(struct memfs_task *t, memfs_gfp gfp, size_t n, memfs_pfn *out)

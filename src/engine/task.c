@@ -23,7 +23,7 @@ static void init_place(struct mf_task *task)
 {
 	const struct mf_topo *topo = task->m->topo;
 
-	mf_placement_init(&task->place, topo);
+	mf_placement_init(&task->place, task->page);
 	if (!topo->simulated)
 		mf_placement_set_cpu(&task->place, MEMFS_CPU_AUTO, task->m->topo);
 }

@@ -47,11 +47,11 @@ static size_t tables_bytes(uint32_t nr_lines)
 		       mf_queue_words(nr_lines);
 
 	return (sizeof(struct mf_buddy_tables) + 63) / 64 * 64 + nr_lines * sizeof(struct mf_line_rows) +
-	       nr_lines * sizeof(struct mf_line) + words * sizeof(uint64_t) + nr_lines;
+	       nr_lines * sizeof(struct mf_line) + words * sizeof(uint64_t) + nr_lines * sizeof(uint16_t);
 }
 
 /* Cuts the one allocation up: struct, rows, lines, queues. */
-static uint8_t *lay_out_tables(struct mf_buddy_tables *tables)
+static uint16_t *lay_out_tables(struct mf_buddy_tables *tables)
 {
 	char *at = (char *)tables + (sizeof(*tables) + 63) / 64 * 64;
 	uint64_t *words;
@@ -72,7 +72,7 @@ static uint8_t *lay_out_tables(struct mf_buddy_tables *tables)
 	}
 	mf_queue_init(&tables->dirty, words, tables->nr_lines, false);
 	words += mf_queue_words(tables->nr_lines);
-	return (uint8_t *)words;
+	return (uint16_t *)(void *)words;
 }
 
 /* Pages [from, to), all in lines of the table, are outside the zone: used for ever. */
@@ -110,8 +110,8 @@ int mf_buddy_init(struct mf_buddy *buddy, struct mf_plat *plat, uint32_t start_p
 	tables->base_row = (uint64_t)base_line * MF_LINE_ROWS;
 	tables->nr_lines = table_lines;
 	tables->fast = cpu_is_fast();
-	buddy->tags = lay_out_tables(tables);
-	buddy->tags_base = base_line;
+	buddy->kinds = lay_out_tables(tables);
+	buddy->kinds_base = base_line;
 	tables->waiting[MF_MOVABLE] = 1u << MF_PAIR_ORDER;
 
 	buddy->start_pfn = start_pfn;
@@ -126,6 +126,15 @@ int mf_buddy_init(struct mf_buddy *buddy, struct mf_plat *plat, uint32_t start_p
 	reserve_pages(buddy, (uint64_t)base_line * MF_PAGEBLOCK_PAGES, start_pfn);
 	reserve_pages(buddy, end, (uint64_t)(base_line + table_lines) * MF_PAGEBLOCK_PAGES);
 	return 0;
+}
+
+void mf_buddy_share_kinds(struct mf_buddy *buddy, uint16_t *table, uint8_t mark)
+{
+	for (uint32_t line = buddy->first_line; line < buddy->first_line + buddy->nr_lines; line++)
+		table[line] =
+			(uint16_t)(mark << 8 | buddy->tables->lines[line - buddy->tables->base_line].tag);
+	buddy->kinds = table;
+	buddy->kinds_base = 0;
 }
 
 void mf_buddy_destroy(struct mf_buddy *buddy)
@@ -284,12 +293,20 @@ bool mf_buddy_take(struct mf_buddy *buddy, enum mf_migrate_type type, unsigned o
 	return true;
 }
 
+static void set_kind(struct mf_buddy *buddy, const struct mf_line *line)
+{
+	uint32_t absolute = (uint32_t)(line - buddy->tables->lines) + buddy->tables->base_line;
+	uint16_t *kind = &buddy->kinds[absolute - buddy->kinds_base];
+
+	__atomic_store_n(kind, (uint16_t)((*kind & 0xff00) | line->tag), __ATOMIC_RELAXED);
+}
+
 static void retag_line(struct mf_buddy *buddy, struct mf_line *line, enum mf_migrate_type type)
 {
 	mf_counter_add(&buddy->nr_blocks[mf_line_type(line)], -1);
 	mf_counter_add(&buddy->nr_blocks[type], 1);
 	line->tag = (uint8_t)(type ^ MF_MOVABLE);
-	__atomic_store_n(&buddy->tags[line - buddy->tables->lines], line->tag, __ATOMIC_RELAXED);
+	set_kind(buddy, line);
 }
 
 /* Wholly free lines of these types make a pair. */

@@ -58,14 +58,21 @@ struct mf_buddy {
 	uint32_t first_line; /* start_pfn / 512: a boundary inside a line is allowed */
 	uint32_t nr_lines;
 	struct mf_plat *plat;
-	uint8_t *tags;			/* type ^ MF_MOVABLE by line: a dense copy for mf_buddy_type */
-	uint32_t tags_base;		/* the line tags[0] stands for */
+	/*
+	 * By line from kinds_base on: this zone's mark << 8 | type ^ MF_MOVABLE, a
+	 * dense copy for those who hold no lock.  Own memory, or see mf_buddy_share_kinds.
+	 */
+	uint16_t *kinds;
+	uint32_t kinds_base;
 	struct mf_buddy_tables *tables; /* lines, queues, trim state: buddy.c's own */
 };
 
 /* All pages free, every line MOVABLE.  -ENOMEM; -EINVAL: no pages, or beyond 2^32 of them. */
 int mf_buddy_init(struct mf_buddy *buddy, struct mf_plat *plat, uint32_t start_pfn, uint64_t nr_pages);
 void mf_buddy_destroy(struct mf_buddy *buddy);
+
+/* Moves the kinds to table[] (by absolute line), marked with @mark.  Before anyone uses the zone. */
+void mf_buddy_share_kinds(struct mf_buddy *buddy, uint16_t *table, uint8_t mark);
 
 /*
  * Takes a block of @order from lines of @type only: the lowest line among
@@ -104,10 +111,10 @@ bool mf_buddy_take_fallback(struct mf_buddy *buddy, enum mf_migrate_type type, u
 /* The type of the page's pageblock. Lock-free (one byte). */
 static inline enum mf_migrate_type mf_buddy_type(const struct mf_buddy *buddy, uint32_t pfn)
 {
-	uint8_t tag = __atomic_load_n(&buddy->tags[(pfn >> MF_PAGEBLOCK_ORDER) - buddy->tags_base],
-				      __ATOMIC_RELAXED);
+	uint16_t kind = __atomic_load_n(&buddy->kinds[(pfn >> MF_PAGEBLOCK_ORDER) - buddy->kinds_base],
+					__ATOMIC_RELAXED);
 
-	return (enum mf_migrate_type)(tag ^ MF_MOVABLE);
+	return (enum mf_migrate_type)((kind & 0xff) ^ MF_MOVABLE);
 }
 
 /* Changes the type of the pageblock of pfn, with its free blocks; a free line that pairs

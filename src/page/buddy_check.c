@@ -154,7 +154,9 @@ static void check_line(struct recount *re, uint32_t number)
 		check_row(re, number, row);
 	check_outside(re, number);
 	check_flags(re, number);
-	if (re->buddy->tags[number] != line->tag)
+	if (number + tables->base_line >= re->buddy->first_line &&
+	    number + tables->base_line < re->buddy->first_line + re->buddy->nr_lines &&
+	    (re->buddy->kinds[number + tables->base_line - re->buddy->kinds_base] & 0xff) != line->tag)
 		complain(re, "line %" PRIu32 ": the copy of its type differs", number);
 	if (largest == 9 && is_pair(tables, number)) {
 		largest = 10;

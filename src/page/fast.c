@@ -16,8 +16,6 @@
 #include "page/page_internal.h"
 #include "page/pcp_fast.h"
 
-#include <stddef.h>
-
 /* Flags that need more than a page of the right type from the right zone. */
 #define SLOW_FLAGS (MEMFS___GFP_ZERO | MEMFS___GFP_THISNODE | MEMFS___GFP_MEMALLOC)
 
@@ -46,19 +44,22 @@ static inline bool above_mark(const struct mf_zone *zone, unsigned highest, unsi
 	return mf_zone_free_pages(zone) > mark + ((UINT64_C(1) << order) - 1);
 }
 
-/* One increment at an offset that the zone keeps ready. */
-static inline void count_word(struct mf_page *pg, uint32_t offset, uint64_t pages)
+/* The thread has no shard yet: its row is as good as the column. */
+static NEVER_INLINE void count_first(struct mf_page *pg, unsigned cpu, enum mf_stat_column column,
+				     uint64_t pages)
+{
+	mf_stat_zone_add(&pg->stat, (unsigned)pg->cpu_zone[cpu], mf_stat_column_rows[column], pages);
+}
+
+/* Of the CPU's own zone. */
+static inline void count_cpu(struct mf_page *pg, unsigned cpu, unsigned column, uint64_t pages)
 {
 	struct mf_stat_shard *shard = __atomic_load_n(&mf_stat_current, __ATOMIC_RELAXED);
 
-	if (__builtin_expect(shard->set_id != pg->stat.id, 0)) {
-		uint64_t *words = mf_stat_shard_get(&pg->stat);
-
-		mf_stat_word_add(words + (offset - offsetof(struct mf_stat_shard, words)) / sizeof(*words),
-				 pages);
-		return;
-	}
-	mf_stat_word_add((uint64_t *)(void *)((char *)shard + offset), pages);
+	if (__builtin_expect(shard->set_id != pg->stat.id, 0))
+		count_first(pg, cpu, (enum mf_stat_column)column, pages);
+	else
+		mf_stat_word_add(&shard->cpu[cpu][column], pages);
 }
 
 static inline void count(struct mf_page *pg, const struct mf_zone *zone, enum mf_stat_id id, unsigned order)
@@ -93,7 +94,7 @@ static NEVER_INLINE void move_after_handler(struct mf_page *pg, struct mf_placem
  * Interleaving: the rule of mf_policy_step() on single words.  The placement's
  * fast bit says that every node of the policy is allowed and has memory.
  */
-static bool take_interleaved(struct mf_page *pg, struct mf_placement *place, int cpu, unsigned index,
+static bool take_interleaved(struct mf_page *pg, struct mf_placement *place, unsigned cpu, unsigned index,
 			     unsigned highest, unsigned order, uint32_t *pfn)
 {
 	uint32_t seq = __atomic_load_n(&place->seq, __ATOMIC_ACQUIRE);
@@ -102,8 +103,11 @@ static bool take_interleaved(struct mf_page *pg, struct mf_placement *place, int
 	uint32_t before = mf_rotation_load(place);
 	struct mf_rotation rotation = mf_rotation_unpack(before);
 	struct mf_zone *zone;
+	struct mf_pcp *pcp;
+	bool own;
 
-	if (seq & 1 || __atomic_load_n(&place->seq, __ATOMIC_RELAXED) != seq || !nodes)
+	if (seq & 1 || __atomic_load_n(&place->seq, __ATOMIC_RELAXED) != seq || !nodes ||
+	    (mode != MF_MPOL_INTERLEAVE && mode != MF_MPOL_WEIGHTED_INTERLEAVE))
 		return false;
 	if (!rotation.il_weight || !mf_node_isset(nodes, rotation.il_prev)) {
 		rotation.il_prev = (uint8_t)mf_node_next_cyclic(nodes, rotation.il_prev);
@@ -113,80 +117,99 @@ static bool take_interleaved(struct mf_page *pg, struct mf_placement *place, int
 				: __atomic_load_n(&pg->weights.of[rotation.il_prev], __ATOMIC_RELAXED);
 	}
 	rotation.il_weight--;
-	zone = pg->node_zone[rotation.il_prev][highest];
-	if (!zone || zone->node != rotation.il_prev || !above_mark(zone, highest, order) ||
-	    !mf_pcp_fast_take(&zone->pcp[cpu], index, pfn))
+	/* Guess that it is the CPU's own node: see below, why the frees guess. */
+	pcp = __atomic_load_n(&pg->local_pcp[cpu], __ATOMIC_RELAXED);
+	zone = pcp->zone;
+	own = zone->node == rotation.il_prev && highest == MF_ZONE_NORMAL;
+	if (!own) {
+		zone = pg->node_zone[rotation.il_prev][highest];
+		if (!zone || zone->node != rotation.il_prev || cpu >= pg->cpu_limit)
+			return false;
+		pcp = &zone->pcp[cpu];
+	}
+	if (!above_mark(zone, highest, order) || !mf_pcp_fast_take(pg->rseq_offset, pcp, index, pfn))
 		return false;
-	count(pg, zone,
-	      pg->topo->cpu_node[cpu] == zone->node ? MF_STAT_alloc_turn_local_fast
-						    : MF_STAT_alloc_turn_other_fast,
-	      order);
+	if (own)
+		count_cpu(pg, cpu, MF_STAT_COLUMN_TURN, UINT64_C(1) << order);
+	else
+		count(pg, zone,
+		      pg->topo->cpu_node[cpu] == zone->node ? MF_STAT_alloc_turn_local_fast
+							    : MF_STAT_alloc_turn_other_fast,
+		      order);
 	if (__builtin_expect(!mf_rotation_swap(place, before, mf_rotation_pack(rotation)), 0))
 		move_after_handler(pg, place);
 	return true;
 }
 
-/* Larger blocks and interleaving: the same steps, a few more of them. */
-static NEVER_INLINE int alloc_other(struct mf_page *pg, struct mf_placement *place, memfs_gfp gfp,
-				    unsigned order, memfs_pfn *out)
+/* Other kinds, larger blocks and interleaving: the same steps, a few more of them. */
+static NEVER_INLINE int alloc_other(struct mf_placement *place, memfs_gfp gfp, unsigned order, memfs_pfn *out)
 {
+	struct mf_page *pg = place->pg;
 	unsigned fast = __atomic_load_n(&place->fast, __ATOMIC_RELAXED) &
 			__atomic_load_n(&pg->fast_mask, __ATOMIC_RELAXED);
 	unsigned kind = kinds[gfp & KIND_FLAGS], highest = kind & 3;
-	int index = mf_pcp_list_index(order, (enum mf_migrate_type)(kind >> 2));
-	int cpu = mf_rseq_cpu();
+	int list = mf_pcp_list_index(order, (enum mf_migrate_type)(kind >> 2));
 	struct mf_zone *zone;
+	unsigned cpu;
 
-	if (!fast || gfp & SLOW_FLAGS || index < 0)
+	if (!fast || gfp & SLOW_FLAGS || list < 0)
 		return alloc_slow(pg, place, gfp, order, out);
-	zone = pg->local_zone[(unsigned)cpu * MF_NR_ZONE_TYPES + highest];
+	cpu = mf_rseq_cpu_at(pg->rseq_offset);
+	zone = pg->local_zone[cpu * MF_NR_ZONE_TYPES + highest];
 	/* A large block must be there besides: in the zone, not only on the list (behaviour 2.3). */
 	if (order > 0 &&
 	    !__atomic_load_n(&zone->buddy.nr_free[MF_MOVABLE][MEMFS_MAX_PAGE_ORDER], __ATOMIC_RELAXED))
 		return alloc_slow(pg, place, gfp, order, out);
 	if (fast & MF_FAST_INTERLEAVE)
-		return take_interleaved(pg, place, cpu, (unsigned)index, highest, order, &out->v)
+		return take_interleaved(pg, place, cpu, (unsigned)list, highest, order, &out->v)
 			       ? 0
 			       : alloc_slow(pg, place, gfp, order, out);
-	if (!above_mark(zone, highest, order) || !mf_pcp_fast_take(&zone->pcp[cpu], (unsigned)index, &out->v))
+	if (!above_mark(zone, highest, order) ||
+	    !mf_pcp_fast_take(pg->rseq_offset, &zone->pcp[cpu], (unsigned)list, &out->v))
 		return alloc_slow(pg, place, gfp, order, out);
-	count_word(pg, __atomic_load_n(&zone->fast_word, __ATOMIC_RELAXED), UINT64_C(1) << order);
+	count(pg, zone,
+	      __atomic_load_n(&pg->numa, __ATOMIC_RELAXED) ? MF_STAT_alloc_local_fast
+							   : MF_STAT_alloc_plain_fast,
+	      order);
 	return 0;
 }
 
-int mf_page_alloc_simple(struct mf_page *pg, struct mf_placement *place, memfs_gfp gfp, unsigned order,
-			 memfs_pfn *out)
+/* An unmovable page from the CPU's own zone, by a local policy. */
+int mf_page_alloc_simple(struct mf_placement *place, memfs_gfp gfp, unsigned order, memfs_pfn *out)
 {
-	uint8_t fast = __atomic_load_n(&place->fast, __ATOMIC_RELAXED) &
-		       __atomic_load_n(&pg->fast_mask, __ATOMIC_RELAXED) & (MF_FAST_AUTO | MF_FAST_LOCAL);
-	const struct mf_local *local;
-	struct mf_zone *zone;
+	struct mf_page *pg = place->pg;
+	struct mf_pcp *pcp;
+	unsigned cpu;
 
-	/* An unmovable page for the kernel's own zones; the other kinds differ by a table look-up. */
-	if (__builtin_expect(!fast || gfp & (SLOW_FLAGS | KIND_FLAGS) || order, 0))
-		return alloc_other(pg, place, gfp, order, out);
-	local = &pg->local[mf_rseq_cpu()];
-	zone = local->zone;
-	if (__builtin_expect(!above_mark(zone, MF_ZONE_NORMAL, 0) ||
-				     !mf_pcp_fast_take(local->pcp, MF_UNMOVABLE, &out->v),
+	if (__builtin_expect(!(__atomic_load_n(&place->fast, __ATOMIC_RELAXED) & MF_FAST_LOCAL), 0) ||
+	    __builtin_expect(gfp & (SLOW_FLAGS | KIND_FLAGS), 0) || __builtin_expect(order, 0))
+		goto other;
+	cpu = mf_rseq_cpu_at(pg->rseq_offset);
+	pcp = __atomic_load_n(&pg->local_pcp[cpu], __ATOMIC_RELAXED);
+	if (__builtin_expect(!above_mark(pcp->zone, MF_ZONE_NORMAL, 0) ||
+				     !mf_pcp_fast_take(pg->rseq_offset, pcp, MF_UNMOVABLE, &out->v),
 			     0))
-		return alloc_slow(pg, place, gfp, order, out);
-	count_word(pg, __atomic_load_n(&zone->fast_word, __ATOMIC_RELAXED), 1);
+		goto other;
+	count_cpu(pg, cpu, __atomic_load_n(&pg->fast_column, __ATOMIC_RELAXED), 1);
 	return 0;
+other:
+	return alloc_other(place, gfp, order, out);
 }
 
 /*
- * A list number that does not depend on the type as data.  The processor then
- * guesses the branch and goes on with the address of the list while the type is
- * still being loaded; a computed address would make every free wait for a chain
- * of loads that begins at the page's number, and the next allocation for the free.
+ * Why the frees guess.  The address of the list hangs on the page's zone and
+ * type, hence on a chain of loads that begins at its number; and the next
+ * allocation from that list waits for the store of its top, hence for the
+ * chain.  A compared value ends the chain: the processor guesses the branch and
+ * goes on with lists it knows already.
  */
+
+/* A number in a register of its own, so that the compiler cannot find it in the one just compared. */
 static inline __attribute__((always_inline)) unsigned opaque(const unsigned list)
 {
 #if defined(__x86_64__) && defined(__OPTIMIZE__)
 	unsigned number;
 
-	/* A move of its own: the compiler must not find the number in the register it has just compared. */
 	__asm__ volatile("movl %1, %0" : "=r"(number) : "i"(list));
 	return number;
 #else
@@ -203,44 +226,54 @@ static inline unsigned guess_list(enum mf_migrate_type type)
 	return opaque(MF_RECLAIMABLE);
 }
 
-static NEVER_INLINE void free_other(struct mf_page *pg, const struct mf_placement *place, uint32_t pfn,
-				    unsigned order)
+static NEVER_INLINE void free_other(const struct mf_placement *place, uint32_t pfn, unsigned order)
 {
-	bool fast = __atomic_load_n(&place->fast, __ATOMIC_RELAXED) &
-		    __atomic_load_n(&pg->free_mask, __ATOMIC_RELAXED);
-	struct mf_zone *zone = mf_page_zone_of(pg, pfn);
-	enum mf_migrate_type type = mf_buddy_type(&zone->buddy, pfn);
-	int list = type < MF_PCP_TYPES ? mf_pcp_list_index(order, type) : -1;
-	int cpu = mf_rseq_cpu();
+	struct mf_page *pg = place->pg;
+	uint16_t kind = __atomic_load_n(&pg->line_kind[pfn >> MF_PAGEBLOCK_ORDER], __ATOMIC_RELAXED);
+	enum mf_migrate_type type = (enum mf_migrate_type)((kind & 0xff) ^ MF_MOVABLE);
+	unsigned cpu = mf_rseq_cpu_at(pg->rseq_offset);
+	struct mf_pcp *pcp;
+	struct mf_zone *zone;
+	unsigned list;
 
-	if (fast && list >= 0 && (unsigned)cpu < pg->cpu_limit &&
-	    mf_pcp_fast_give(&zone->pcp[cpu], (unsigned)list, pfn))
-		count_word(pg, __atomic_load_n(&zone->free_word, __ATOMIC_RELAXED), UINT64_C(1) << order);
-	else
-		mf_free_slow(pg, place, pfn, order, false);
+	if (!(__atomic_load_n(&place->fast, __ATOMIC_RELAXED) &
+	      __atomic_load_n(&pg->free_mask, __ATOMIC_RELAXED)) ||
+	    cpu >= pg->cpu_limit || type >= MF_PCP_TYPES || (order > 3 && order != MF_PAGEBLOCK_ORDER))
+		goto slow;
+	pcp = __atomic_load_n(&pg->local_pcp[cpu], __ATOMIC_RELAXED);
+	zone = pcp->zone;
+	if ((kind ^ pcp->kind) >> 8) {
+		zone = pg->zone[kind >> 8];
+		pcp = &zone->pcp[cpu];
+	}
+	list = guess_list(type) + MF_PCP_TYPES * (order > 3 ? 4 : order);
+	if (!mf_pcp_fast_give(pg->rseq_offset, pcp, list, pfn))
+		goto slow;
+	count(pg, zone, MF_STAT_pgfree, order);
+	return;
+slow:
+	mf_free_slow(pg, place, pfn, order, false);
 }
 
-/* A single page of the CPU's own zone: that it is one is a guess that one compare confirms. */
-void mf_page_free(struct mf_page *pg, const struct mf_placement *place, memfs_pfn page, unsigned order)
+/* A single unmovable page of the CPU's own zone. */
+void mf_page_free(const struct mf_placement *place, memfs_pfn page, unsigned order)
 {
-	uint8_t fast = __atomic_load_n(&place->fast, __ATOMIC_RELAXED) &
-		       __atomic_load_n(&pg->free_mask, __ATOMIC_RELAXED);
-	const struct mf_local *local;
-	enum mf_migrate_type type;
-	struct mf_zone *zone;
+	struct mf_page *pg = place->pg;
+	struct mf_pcp *pcp;
+	unsigned cpu;
 
-	if (__builtin_expect(!fast || order, 0))
+	if (__builtin_expect(!(__atomic_load_n(&place->fast, __ATOMIC_RELAXED) & MF_FAST_AUTO), 0) ||
+	    __builtin_expect(order, 0))
 		goto other;
-	local = &pg->local[mf_rseq_cpu()];
-	zone = local->zone;
-	if (__builtin_expect(page.v - zone->start_pfn >= zone->managed, 0))
+	cpu = mf_rseq_cpu_at(pg->rseq_offset);
+	pcp = __atomic_load_n(&pg->local_pcp[cpu], __ATOMIC_RELAXED);
+	if (__builtin_expect(__atomic_load_n(&pg->line_kind[page.v >> MF_PAGEBLOCK_ORDER],
+					     __ATOMIC_RELAXED) != pcp->kind,
+			     0) ||
+	    !mf_pcp_fast_give(pg->rseq_offset, pcp, MF_UNMOVABLE, page.v))
 		goto other;
-	type = mf_buddy_type(&zone->buddy, page.v);
-	if (__builtin_expect(type >= MF_PCP_TYPES, 0) ||
-	    !mf_pcp_fast_give(local->pcp, guess_list(type), page.v))
-		goto other;
-	count_word(pg, __atomic_load_n(&zone->free_word, __ATOMIC_RELAXED), 1);
+	count_cpu(pg, cpu, MF_STAT_COLUMN_FREE, 1);
 	return;
 other:
-	free_other(pg, place, page.v, order);
+	free_other(place, page.v, order);
 }

@@ -10,7 +10,6 @@
 #include "plat/rseq.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +32,6 @@ static int create_zone(struct mf_page *pg, const struct mf_topo_node *node, enum
 	const struct mf_topo_zone *span = &node->zone[type];
 	unsigned index = mf_zone_index(node->id, type);
 	struct mf_zone *zone = aligned_alloc(64, (sizeof(*zone) + 63) & ~(size_t)63);
-	uint32_t last = (uint32_t)((span->start_pfn + span->nr_pages - 1) >> MF_PAGEBLOCK_ORDER);
 
 	if (!zone)
 		return -ENOMEM;
@@ -56,8 +54,7 @@ static int create_zone(struct mf_page *pg, const struct mf_topo_node *node, enum
 		/* Zeroed memory would be open for CPU 0, while another CPU makes its lists ready. */
 		zone->pcp[0].owner = MF_RSEQ_SHUT;
 	}
-	memset(pg->line_zone + (span->start_pfn >> MF_PAGEBLOCK_ORDER), (int)index,
-	       last - (span->start_pfn >> MF_PAGEBLOCK_ORDER) + 1);
+	mf_buddy_share_kinds(&zone->buddy, pg->line_kind, (uint8_t)index);
 	return 0;
 }
 
@@ -130,10 +127,12 @@ static void index_zones(struct mf_page *pg)
 		}
 	}
 	for (unsigned cpu = 0; cpu < pg->local_cpus; cpu++) {
-		struct mf_zone *zone = pg->local_zone[cpu * MF_NR_ZONE_TYPES + MF_ZONE_NORMAL];
+		const struct mf_zone *zone = pg->local_zone[cpu * MF_NR_ZONE_TYPES + MF_ZONE_NORMAL];
 
-		pg->local[cpu] = (struct mf_local){ zone, zone == pg->no_zone ? NULL : &zone->pcp[cpu] };
+		pg->cpu_zone[cpu] = zone == pg->no_zone ? -1 : (int16_t)zone->index;
 	}
+	pg->stat.cpu_zone = pg->cpu_zone;
+	pg->stat.nr_cpus = pg->local_cpus < MF_STAT_CPUS ? pg->local_cpus : MF_STAT_CPUS;
 }
 
 /* --- knobs --- */
@@ -153,18 +152,9 @@ void mf_page_get_knobs(const struct mf_page *pg, struct mf_page_knobs *out)
 	out->marks = pg->knobs.marks;
 }
 
-static uint32_t word_offset(const struct mf_zone *zone, enum mf_stat_id id)
-{
-	return (uint32_t)(offsetof(struct mf_stat_shard, words) + (zone->stat_base + id) * sizeof(uint64_t));
-}
-
 static void set_zone_knobs(struct mf_page *pg, struct mf_zone *zone)
 {
-	enum mf_stat_id fast = pg->knobs.numa ? MF_STAT_alloc_local_fast : MF_STAT_alloc_plain_fast;
 	struct mf_zone_marks marks;
-
-	__atomic_store_n(&zone->fast_word, word_offset(zone, fast), __ATOMIC_RELAXED);
-	__atomic_store_n(&zone->free_word, word_offset(zone, MF_STAT_pgfree), __ATOMIC_RELAXED);
 
 	mf_watermark_zone(pg->topo, zone->node, zone->type, &pg->knobs.marks, &marks);
 	mf_zone_lock(pg, zone, false);
@@ -183,6 +173,18 @@ static void set_zone_knobs(struct mf_page *pg, struct mf_zone *zone)
 	mf_pcp_resize(pg, zone);
 }
 
+/* The lists that the fast path finds for a CPU; zone and kind are there before the lists are used. */
+static struct mf_pcp *local_pcp(const struct mf_page *pg, unsigned cpu)
+{
+	struct mf_zone *zone = pg->local_zone[cpu * MF_NR_ZONE_TYPES + MF_ZONE_NORMAL];
+
+	if (zone == pg->no_zone)
+		return pg->no_pcp;
+	zone->pcp[cpu].zone = zone;
+	zone->pcp[cpu].kind = (uint16_t)(zone->index << 8 | (MF_UNMOVABLE ^ MF_MOVABLE));
+	return &zone->pcp[cpu];
+}
+
 /*
  * Which placements may go fast.  Without numa every policy is local; with numa
  * but without its statistics the fast rows would count what is switched off.
@@ -196,7 +198,12 @@ static void set_fast(struct mf_page *pg, const struct mf_page_knobs *knobs, bool
 	else if (rseq && !knobs->init_on_alloc && knobs->numa_stat)
 		mask = MF_FAST_LOCAL | MF_FAST_INTERLEAVE;
 	__atomic_store_n(&pg->fast_mask, mask, __ATOMIC_RELAXED);
+	__atomic_store_n(&pg->fast_column, knobs->numa ? MF_STAT_COLUMN_LOCAL : MF_STAT_COLUMN_PLAIN,
+			 __ATOMIC_RELAXED);
 	__atomic_store_n(&pg->free_mask, rseq ? MF_FAST_AUTO : 0, __ATOMIC_RELAXED);
+	for (unsigned cpu = 0; cpu < pg->local_cpus; cpu++)
+		__atomic_store_n(&pg->local_pcp[cpu], mask ? local_pcp(pg, cpu) : pg->no_pcp,
+				 __ATOMIC_RELEASE);
 }
 
 #define PUT(field) __atomic_store_n(&pg->knobs.field, knobs->field, __ATOMIC_RELAXED)
@@ -248,7 +255,7 @@ bool mf_page_rseq_available(void)
 
 static size_t line_table_bytes(const struct mf_page *pg)
 {
-	return (pg->pfn_limit >> MF_PAGEBLOCK_ORDER) + 1;
+	return ((pg->pfn_limit >> MF_PAGEBLOCK_ORDER) + 1) * sizeof(*pg->line_kind);
 }
 
 static size_t local_table_bytes(const struct mf_page *pg)
@@ -278,12 +285,19 @@ static int build(struct mf_page *pg)
 	error = pg->plat->ops->reserve(pg->plat, pg->base_bytes, (void **)&pg->base);
 	if (error)
 		return error;
-	pg->line_zone = meta_alloc(pg, line_table_bytes(pg));
+	pg->line_kind = meta_alloc(pg, line_table_bytes(pg));
 	pg->local_zone = meta_alloc(pg, local_table_bytes(pg));
-	pg->local = meta_alloc(pg, pg->local_cpus * sizeof(*pg->local));
+	pg->local_pcp = meta_alloc(pg, pg->local_cpus * sizeof(*pg->local_pcp));
+	pg->cpu_zone = meta_alloc(pg, pg->local_cpus * sizeof(*pg->cpu_zone));
 	pg->no_zone = meta_alloc(pg, sizeof(*pg->no_zone));
-	if (!pg->line_zone || !pg->local_zone || !pg->local || !pg->no_zone)
+	pg->no_pcp = meta_alloc(pg, sizeof(*pg->no_pcp));
+	if (!pg->line_kind || !pg->local_zone || !pg->local_pcp || !pg->cpu_zone || !pg->no_zone ||
+	    !pg->no_pcp)
 		return -ENOMEM;
+	pg->no_pcp->owner = MF_RSEQ_SHUT;
+	pg->no_pcp->zone = pg->no_zone;
+	pg->no_zone->node = -1;
+	pg->no_pcp->kind = UINT16_MAX;
 	memset(pg->no_zone->fast_mark, 0xff, sizeof(pg->no_zone->fast_mark));
 	error = create_nodes(pg);
 	if (error)
@@ -310,6 +324,7 @@ int mf_page_create(const struct mf_topo *topo, struct mf_plat *plat, struct mf_f
 	pg->plat = plat;
 	pg->fault = fault;
 	pg->cpu_limit = topo->cpu_limit;
+	pg->rseq_offset = mf_rseq_usable() ? mf_rseq_offset() : 0;
 	pg->local_cpus = mf_rseq_cpu_limit() > topo->cpu_limit ? mf_rseq_cpu_limit() : topo->cpu_limit;
 	pg->pfn_limit = topo->pfn_limit;
 	pg->base_bytes = (size_t)topo->pfn_limit << MEMFS_PAGE_SHIFT;
@@ -344,12 +359,16 @@ void mf_page_destroy(struct mf_page *pg)
 			pg->plat->ops->arena_unmap(pg->plat, pg->arena[node]);
 	if (pg->no_zone)
 		pg->plat->ops->meta_free(pg->plat, pg->no_zone, sizeof(*pg->no_zone));
-	if (pg->local)
-		pg->plat->ops->meta_free(pg->plat, pg->local, pg->local_cpus * sizeof(*pg->local));
+	if (pg->no_pcp)
+		pg->plat->ops->meta_free(pg->plat, pg->no_pcp, sizeof(*pg->no_pcp));
+	if (pg->cpu_zone)
+		pg->plat->ops->meta_free(pg->plat, pg->cpu_zone, pg->local_cpus * sizeof(*pg->cpu_zone));
+	if (pg->local_pcp)
+		pg->plat->ops->meta_free(pg->plat, pg->local_pcp, pg->local_cpus * sizeof(*pg->local_pcp));
 	if (pg->local_zone)
 		pg->plat->ops->meta_free(pg->plat, pg->local_zone, local_table_bytes(pg));
-	if (pg->line_zone)
-		pg->plat->ops->meta_free(pg->plat, pg->line_zone, line_table_bytes(pg));
+	if (pg->line_kind)
+		pg->plat->ops->meta_free(pg->plat, pg->line_kind, line_table_bytes(pg));
 	if (pg->base)
 		pg->plat->ops->unreserve(pg->plat, pg->base, pg->base_bytes);
 	pthread_cond_destroy(&pg->wait_cond);

@@ -59,6 +59,7 @@ struct mf_page_knobs {
 #define MF_FAST_INTERLEAVE 4u /* and the policy interleaves over nodes that are all allowed */
 
 struct mf_placement {
+	struct mf_page *pg; /* whose pages; set once */
 	uint32_t seq;
 	uint32_t rotation; /* il_prev | il_weight << 8 */
 	int32_t cpu;	   /* CPU of the topology, MEMFS_CPU_AUTO */
@@ -95,9 +96,8 @@ void mf_page_destroy(struct mf_page *pg);
 
 /* --- allocation; all of these also inside a signal handler --- */
 
-/* The common case in few instructions; falls back to mf_page_alloc. */
-int mf_page_alloc_simple(struct mf_page *pg, struct mf_placement *place, memfs_gfp gfp, unsigned order,
-			 memfs_pfn *out);
+/* The common case in few instructions; what is not common goes to mf_page_alloc. */
+int mf_page_alloc_simple(struct mf_placement *place, memfs_gfp gfp, unsigned order, memfs_pfn *out);
 /* 0, -EINVAL (order, node without memory), -ENOMEM, -EINTR (cancelled). */
 int mf_page_alloc(struct mf_page *pg, struct mf_placement *place, const struct mf_page_request *request,
 		  memfs_pfn *out);
@@ -109,7 +109,7 @@ int mf_page_alloc(struct mf_page *pg, struct mf_placement *place, const struct m
  */
 size_t mf_page_alloc_bulk(struct mf_page *pg, struct mf_placement *place,
 			  const struct mf_page_request *request, size_t n, memfs_pfn *out);
-void mf_page_free(struct mf_page *pg, const struct mf_placement *place, memfs_pfn pfn, unsigned order);
+void mf_page_free(const struct mf_placement *place, memfs_pfn pfn, unsigned order);
 void mf_page_free_bulk(struct mf_page *pg, const struct mf_placement *place, size_t n, const memfs_pfn *pfns);
 /* As above for a caller in interrupt-like context (pcp_irq_bypass). */
 void mf_page_free_irq(struct mf_page *pg, const struct mf_placement *place, memfs_pfn pfn, unsigned order);
@@ -124,8 +124,7 @@ enum mf_zone_type mf_gfp_highest_zone(memfs_gfp gfp);
 extern const char *const mf_migrate_type_names[6]; /* Unmovable Movable Reclaimable HighAtomic CMA Isolate */
 
 /* --- placement --- */
-void mf_placement_init(struct mf_placement *place,
-		       const struct mf_topo *topo); /* DEFAULT, all nodes, first CPU */
+void mf_placement_init(struct mf_placement *place, struct mf_page *pg); /* DEFAULT, all nodes, first CPU */
 /* Writers: the caller holds the task's lock.  set_policy resets the rotation, set_allowed rebinds. */
 void mf_placement_set_policy(struct mf_placement *place, const struct mf_policy *policy,
 			     const struct mf_topo *topo);

@@ -35,15 +35,18 @@ static inline unsigned mf_pcp_list_order(unsigned list)
 }
 
 /*
- * One list: a ring of pfns that grows downwards, [top, bottom) by free-running
- * index.  Blocks are pushed and popped at the top (hot) and drained from the
- * bottom (cold).  At top == limit pushing must look at the whole set: the rooms
- * of all lists together end where the set would hold `high` pages.
+ * One list: a stack of pfns that grows downwards in a piece of address space.
+ * Blocks are pushed and popped at the top (hot) and drained from the bottom
+ * (cold), so the entries wander downwards and are moved up again when they
+ * reach the start.  At top == limit pushing must look at the whole set: the
+ * rooms of all lists together end where the set would hold `high` pages.
  */
 struct mf_pcp_list {
-	struct mf_rseq_ring ring;
-	uint32_t seen_top; /* top at the last slow operation: pushes since are frees */
-	uint32_t tick_top; /* top at the last tick: unchanged means idle */
+	struct mf_rseq_stack stack;
+	uint32_t *start;
+	uint32_t *seen_top; /* top when the lists were opened: pushes since are frees */
+	uint32_t *tick_top; /* top at the last tick: unchanged means idle */
+	uint32_t capacity;  /* entries */
 };
 
 /*
@@ -52,20 +55,22 @@ struct mf_pcp_list {
  * owner == cpu: the CPU's own restartable sequences may use the lists; only
  * they do.  owner == MF_RSEQ_SHUT: only the holder of lock touches them.
  * Shutting needs the lock, and either to run on the CPU or a fence.
- * Everything but top and the hint changes only while shut.  CPU 0's are shut
+ * Everything but top changes only while shut.  CPU 0's are shut
  * from the start: zero, its number, must not mean open while they are made.
  */
 struct mf_pcp {
 	uint32_t owner;
-	uint32_t visits;   /* goes up each time the lists are opened again */
-	uint8_t free_seen; /* hint: a free since the last refill */
+	uint16_t kind;	      /* pg->line_kind of the zone's unmovable pageblocks */
+	struct mf_zone *zone; /* kind and zone: set for the CPU's own zone only */
+	uint32_t visits;      /* goes up each time the lists are opened again */
 	uint8_t alloc_factor;
 	uint8_t expire; /* ticks until a remote node's list is drained */
-	bool ready;	/* rings exist; under lock */
+	bool ready;	/* stacks exist; under lock */
+	uint32_t count; /* pages on all lists; kept up only while shut */
 	uint32_t high;
 	uint32_t free_count;
-	uint32_t *rings; /* one piece of metadata for all rings */
-	size_t rings_bytes;
+	uint32_t *entries; /* one piece of metadata for all stacks */
+	size_t entries_bytes;
 	struct mf_pcp *next_ready; /* zone->ready_pcps */
 	int cpu;
 	struct mf_lock lock;
@@ -80,8 +85,6 @@ struct mf_zone {
 	uint64_t fast_mark[MF_NR_ZONE_TYPES]; /* low + boost + reserve against zone type j + HIGHATOMIC */
 	uint64_t wmark[4];		      /* with boost */
 	uint64_t lowmem_reserve[MF_NR_ZONE_TYPES];
-	uint32_t fast_word; /* bytes into a shard: the counter of the local fast path */
-	uint32_t free_word; /* the same for pgfree */
 	uint32_t stat_base; /* index * MF_NR_STATS */
 	uint32_t batch, high_min, high_max;
 	uint32_t index; /* zone index */
@@ -106,12 +109,6 @@ struct mf_zone {
 	uint64_t nr_trimming; /* pages isolated just now */
 };
 
-/* What the fast path needs of a CPU's own zone. */
-struct mf_local {
-	struct mf_zone *zone;
-	struct mf_pcp *pcp;
-};
-
 struct mf_shrinker {
 	mf_shrinker_fn *shrink;
 	void *arg;
@@ -119,16 +116,27 @@ struct mf_shrinker {
 
 struct mf_page {
 	/* read mostly: what the fast path needs first */
-	uint8_t fast_mask; /* MF_FAST_ bits of placements that may go fast just now */
-	uint8_t free_mask; /* the same for frees */
+	uint8_t fast_mask;   /* MF_FAST_ bits of placements that may go fast just now */
+	uint8_t free_mask;   /* the same for frees */
+	uint8_t fast_column; /* enum mf_stat_column of local allocations */
 	bool numa;
 	bool numa_stat;
-	bool rseq;	    /* pcp_mode is rseq and the process has it */
-	uint8_t *line_zone; /* zone index by pfn / 512 */
+	bool rseq; /* pcp_mode is rseq and the process has it */
+	/*
+	 * By pfn / 512: zone index << 8 | the pageblock's tag (buddy.h), written by
+	 * the zones' buddies: one load tells a free whose list the page belongs to.
+	 */
+	uint16_t *line_kind;
 	/* [host cpu * 4 + highest zone type]: first zone of the CPU's node, else no_zone */
 	struct mf_zone **local_zone;
-	struct mf_local *local; /* [host cpu]: the same for MF_ZONE_NORMAL, with the lists at hand */
-	unsigned local_cpus;	/* CPUs in these tables: all the host may have */
+	/*
+	 * [host cpu]: the lists of the CPU's own zone for MF_ZONE_NORMAL; no_pcp
+	 * where there is none, and everywhere while nothing may go fast.
+	 */
+	struct mf_pcp **local_pcp;
+	int16_t *cpu_zone; /* [host cpu]: index of that zone, -1 none */
+	ptrdiff_t rseq_offset;
+	unsigned local_cpus; /* CPUs in these tables: all the host may have */
 	struct mf_zone *zone[MF_MAX_ZONES];
 	struct mf_zone
 		*node_zone[64][MF_NR_ZONE_TYPES]; /* first zone of the node's zonelist for a highest type */
@@ -141,6 +149,7 @@ struct mf_page {
 	struct mf_plat *plat;
 	struct mf_fault *fault;
 	struct mf_zone *no_zone;    /* never above its mark */
+	struct mf_pcp *no_pcp;	    /* for ever shut; its zone is no_zone */
 	struct mf_page_knobs knobs; /* relaxed loads; written under the caller's CONFIG lock */
 
 	uint32_t weights_seq;
@@ -262,7 +271,7 @@ void mf_pressure_wake(struct mf_page *pg);
 
 static inline struct mf_zone *mf_page_zone_of(const struct mf_page *pg, uint32_t pfn)
 {
-	return pg->zone[pg->line_zone[pfn >> MF_PAGEBLOCK_ORDER]];
+	return pg->zone[pg->line_kind[pfn >> MF_PAGEBLOCK_ORDER] >> 8];
 }
 
 static inline uint64_t mf_zone_free_pages(const struct mf_zone *zone)

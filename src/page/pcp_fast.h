@@ -10,17 +10,14 @@
 #include "page/page_internal.h"
 #include "plat/rseq.h"
 
-static inline bool mf_pcp_fast_take(struct mf_pcp *pcp, unsigned index, uint32_t *pfn)
+static inline bool mf_pcp_fast_take(ptrdiff_t rseq, struct mf_pcp *pcp, unsigned index, uint32_t *pfn)
 {
-	return mf_rseq_pop(&pcp->owner, &pcp->list[index].ring, pfn) == MF_RSEQ_DONE;
+	return mf_rseq_pop(rseq, &pcp->owner, &pcp->list[index].stack, pfn) == MF_RSEQ_DONE;
 }
 
-static inline bool mf_pcp_fast_give(struct mf_pcp *pcp, unsigned index, uint32_t pfn)
+static inline bool mf_pcp_fast_give(ptrdiff_t rseq, struct mf_pcp *pcp, unsigned index, uint32_t pfn)
 {
-	if (mf_rseq_push(&pcp->owner, &pcp->list[index].ring, pfn) != MF_RSEQ_DONE)
-		return false;
-	pcp->free_seen = 1;
-	return true;
+	return mf_rseq_push(rseq, &pcp->owner, &pcp->list[index].stack, pfn) == MF_RSEQ_DONE;
 }
 
 #endif

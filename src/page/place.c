@@ -104,9 +104,12 @@ void mf_placement_context(const struct mf_topo *topo, mf_nodemask allowed, struc
 	*out = (struct mf_policy_context){ .exist = topo->nodes, .memory = topo->memory, .allowed = allowed };
 }
 
-void mf_placement_init(struct mf_placement *place, const struct mf_topo *topo)
+void mf_placement_init(struct mf_placement *place, struct mf_page *pg)
 {
+	const struct mf_topo *topo = pg->topo;
+
 	*place = (struct mf_placement){
+		.pg = pg,
 		.rotation = mf_rotation_pack((struct mf_rotation)MF_ROTATION_INIT),
 		.cpu = mf_topo_first_cpu(topo),
 		.policy = { .mode = MF_MPOL_DEFAULT, .allowed = topo->nodes },

@@ -32,6 +32,28 @@ static void drain_zone(struct mf_page *pg, struct mf_zone *zone)
 	}
 }
 
+/* Until pages come back, or for WAIT_NS. */
+static int await_pages(struct mf_page *pg, struct mf_cancel *cancel)
+{
+	struct timespec until;
+	bool cancelled;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += WAIT_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	mf_lock_acquire(&pg->wait_lock);
+	__atomic_fetch_add(&pg->nr_waiters, 1, __ATOMIC_RELAXED);
+	cancelled = cancel && atomic_load(&cancel->cancelled);
+	if (!cancelled)
+		pthread_cond_timedwait(&pg->wait_cond, &pg->wait_lock.mutex, &until);
+	__atomic_fetch_sub(&pg->nr_waiters, 1, __ATOMIC_RELAXED);
+	mf_lock_release(&pg->wait_lock);
+	return cancel && atomic_load(&cancel->cancelled) ? -EINTR : 0;
+}
+
 bool mf_pressure_relieve(struct mf_page *pg, const struct mf_alloc *a)
 {
 	unsigned nr = __atomic_load_n(&pg->nr_shrinkers, __ATOMIC_ACQUIRE);
@@ -50,6 +72,9 @@ bool mf_pressure_relieve(struct mf_page *pg, const struct mf_alloc *a)
 	{
 		if (!mf_node_isset(a->filter, zone->node))
 			continue;
+		/* What the trimmer has in its hands is free memory, too: it is back in a moment. */
+		if (__atomic_load_n(&zone->nr_trimming, __ATOMIC_RELAXED))
+			await_pages(pg, NULL);
 		drain_zone(pg, zone);
 		mf_zone_unreserve_highatomic(pg, zone, false);
 	}
@@ -72,24 +97,8 @@ void mf_page_cancel(struct mf_page *pg, struct mf_cancel *cancel)
 
 int mf_pressure_wait(struct mf_page *pg, struct mf_cancel *cancel)
 {
-	struct timespec until;
-	bool cancelled;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += WAIT_NS;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
 	mf_stat_add(&pg->stat, MF_STAT_alloc_wait, 1);
-	mf_lock_acquire(&pg->wait_lock);
-	__atomic_fetch_add(&pg->nr_waiters, 1, __ATOMIC_RELAXED);
-	cancelled = cancel && atomic_load(&cancel->cancelled);
-	if (!cancelled)
-		pthread_cond_timedwait(&pg->wait_cond, &pg->wait_lock.mutex, &until);
-	__atomic_fetch_sub(&pg->nr_waiters, 1, __ATOMIC_RELAXED);
-	mf_lock_release(&pg->wait_lock);
-	return cancel && atomic_load(&cancel->cancelled) ? -EINTR : 0;
+	return await_pages(pg, cancel);
 }
 
 int mf_page_add_shrinker(struct mf_page *pg, mf_shrinker_fn *shrink, void *arg)
@@ -143,18 +152,34 @@ static void punch_batch(struct mf_page *pg, struct mf_zone *zone, const uint32_t
 	}
 }
 
+/*
+ * Lines the zone can do without for a moment: isolated lines are free for
+ * nobody, and a request that cannot wait must not fail for them.
+ */
+static unsigned trim_most(const struct mf_zone *zone)
+{
+	uint64_t free = mf_zone_free_pages(zone), high = zone->wmark[MF_WMARK_HIGH];
+	uint64_t lines = free > high ? (free - high) / MF_PAGEBLOCK_PAGES : 0;
+
+	if (lines < 4)
+		return lines > 1;
+	return lines / 4 < TRIM_BATCH ? (unsigned)lines / 4 : TRIM_BATCH;
+}
+
 /* One batch; returns the pages given back, *done when the zone's end was reached. */
 static uint64_t trim_batch(struct mf_page *pg, struct mf_zone *zone, uint16_t min_age, bool *done)
 {
 	uint32_t pfns[TRIM_BATCH];
 	bool clean[TRIM_BATCH];
 	uint64_t pages = 0;
-	unsigned nr;
+	unsigned nr = 0, most;
 
 	mf_zone_lock(pg, zone, false);
-	nr = mf_buddy_isolate(&zone->buddy, pg->ticks, min_age, TRIM_BUDGET, &zone->trim_cursor, TRIM_BATCH,
-			      pfns);
-	*done = zone->trim_cursor == 0;
+	most = trim_most(zone);
+	if (most)
+		nr = mf_buddy_isolate(&zone->buddy, pg->ticks, min_age, TRIM_BUDGET, &zone->trim_cursor, most,
+				      pfns);
+	*done = !most || zone->trim_cursor == 0;
 	__atomic_store_n(&zone->nr_trimming, zone->nr_trimming + nr * MF_PAGEBLOCK_PAGES, __ATOMIC_RELAXED);
 	mf_zone_unlock(zone);
 	if (!nr)

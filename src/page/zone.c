@@ -205,7 +205,7 @@ bool mf_zone_give(struct mf_page *pg, struct mf_zone *zone, unsigned order, bool
 {
 	if (!mf_zone_lock(pg, zone, only_try))
 		return false;
-	if (order == 0)
+	if (order == 0 && n > 1)
 		mf_buddy_give_bulk(&zone->buddy, n, pfns);
 	else
 		for (size_t i = 0; i < n; i++)

@@ -50,16 +50,14 @@ enum mf_rseq_result {
 };
 
 /*
- * A ring of words used as a stack that grows downwards: [top, bottom) are
- * free-running indexes, entry[i & mask] the words, so that taking several is
- * one copy in rising order.  Pushing stops at top == limit.
+ * A stack of words that grows downwards: [top, bottom) are its entries, the
+ * newest at top, so that taking several is one copy in rising order.  Pushing
+ * stops at top == limit.
  */
-struct mf_rseq_ring {
-	uint32_t *entry;
-	uint32_t mask;
-	uint32_t top;
-	uint32_t bottom;
-	uint32_t limit;
+struct mf_rseq_stack {
+	uint32_t *top;
+	uint32_t *bottom;
+	uint32_t *limit;
 };
 
 /* Once a process, before the first fence: registers for the fence too.  False: use locks. */
@@ -115,30 +113,23 @@ static inline int mf_rseq_cpu(void)
 	"jmp %l[miss]\n\t" \
 	".popsection\n\t"
 
-#define MF_RSEQ_RING(ring) \
-	[list] "r"(ring), [entry] "i"(offsetof(struct mf_rseq_ring, entry)), \
-		[mask] "i"(offsetof(struct mf_rseq_ring, mask)), [top] "i"(offsetof(struct mf_rseq_ring, top)), \
-		[bottom] "i"(offsetof(struct mf_rseq_ring, bottom)), [limit] "i"(offsetof(struct mf_rseq_ring, limit))
-
-/* Takes the newest entry. */
-static inline enum mf_rseq_result mf_rseq_pop(const uint32_t *owner, struct mf_rseq_ring *ring,
+/* Takes the newest entry.  @rseq is __rseq_offset, which callers keep at hand. */
+static inline enum mf_rseq_result mf_rseq_pop(ptrdiff_t rseq, const uint32_t *owner, struct mf_rseq_stack *stack,
 					      uint32_t *out)
 {
 	__asm__ goto volatile(MF_RSEQ_BEGIN
-			      "movl %c[top](%[list]), %%ecx\n\t"
-			      "cmpl %c[bottom](%[list]), %%ecx\n\t"
+			      "movq %[top], %%rax\n\t"
+			      "cmpq %[bottom], %%rax\n\t"
 			      "je %l[empty]\n\t"
-			      "movl %c[mask](%[list]), %%eax\n\t"
-			      "andl %%ecx, %%eax\n\t"
-			      "movq %c[entry](%[list]), %%rdx\n\t"
-			      "movl (%%rdx, %%rax, 4), %%eax\n\t"
-			      "movl %%eax, (%[out])\n\t"
-			      "addl $1, %%ecx\n\t"
-			      "movl %%ecx, %c[top](%[list])\n" /* commit */
+			      "movl (%%rax), %%ecx\n\t"
+			      "movl %%ecx, %[out]\n\t"
+			      "addq $4, %%rax\n\t"
+			      "movq %%rax, %[top]\n" /* commit */
 			      MF_RSEQ_END
 			      :
-			      : [rseq] "r"(__rseq_offset), [owner] "m"(*owner), [out] "r"(out), MF_RSEQ_RING(ring)
-			      : "rax", "rcx", "rdx", "memory", "cc"
+			      : [rseq] "r"(rseq), [owner] "m"(*owner), [out] "m"(*out), [top] "m"(stack->top),
+				[bottom] "m"(stack->bottom)
+			      : "rax", "rcx", "memory", "cc"
 			      : miss, empty);
 	return MF_RSEQ_DONE;
 miss:
@@ -148,23 +139,21 @@ empty:
 }
 
 /* Puts an entry on top unless top has reached limit. */
-static inline enum mf_rseq_result mf_rseq_push(const uint32_t *owner, struct mf_rseq_ring *ring,
+static inline enum mf_rseq_result mf_rseq_push(ptrdiff_t rseq, const uint32_t *owner, struct mf_rseq_stack *stack,
 					       uint32_t value)
 {
 	__asm__ goto volatile(MF_RSEQ_BEGIN
-			      "movl %c[top](%[list]), %%ecx\n\t"
-			      "cmpl %c[limit](%[list]), %%ecx\n\t"
+			      "movq %[top], %%rax\n\t"
+			      "cmpq %[limit], %%rax\n\t"
 			      "je %l[full]\n\t"
-			      "subl $1, %%ecx\n\t"
-			      "movl %c[mask](%[list]), %%eax\n\t"
-			      "andl %%ecx, %%eax\n\t"
-			      "movq %c[entry](%[list]), %%rdx\n\t"
-			      "movl %[value], (%%rdx, %%rax, 4)\n\t"
-			      "movl %%ecx, %c[top](%[list])\n" /* commit */
+			      "movl %[value], -4(%%rax)\n\t"
+			      "addq $-4, %%rax\n\t"
+			      "movq %%rax, %[top]\n" /* commit */
 			      MF_RSEQ_END
 			      :
-			      : [rseq] "r"(__rseq_offset), [owner] "m"(*owner), [value] "r"(value), MF_RSEQ_RING(ring)
-			      : "rax", "rcx", "rdx", "memory", "cc"
+			      : [rseq] "r"(rseq), [owner] "m"(*owner), [value] "r"(value), [top] "m"(stack->top),
+				[limit] "m"(stack->limit)
+			      : "rax", "memory", "cc"
 			      : miss, full);
 	return MF_RSEQ_DONE;
 miss:
@@ -178,24 +167,24 @@ full:
  * provided top still is old_top and nobody has visited since the caller read
  * *visits: everything else was computed from values that only visits change.
  */
-static inline enum mf_rseq_result mf_rseq_copy(const uint32_t *owner, const uint32_t *visits, uint32_t old_visits,
-					       uint32_t *top, uint32_t old_top, uint32_t new_top, uint32_t *to,
-					       const uint32_t *from, uint64_t count)
+static inline enum mf_rseq_result mf_rseq_copy(ptrdiff_t rseq, const uint32_t *owner, const uint32_t *visits,
+					       uint32_t old_visits, uint32_t **top, uint32_t *old_top,
+					       uint32_t *new_top, uint32_t *to, const uint32_t *from, uint64_t count)
 {
 	__asm__ goto volatile(MF_RSEQ_BEGIN
 			      "cmpl %[old_visits], %[visits]\n\t"
 			      "jne %l[miss]\n\t"
-			      "cmpl %[old_top], %[top]\n\t"
+			      "cmpq %[old_top], %[top]\n\t"
 			      "jne %l[miss]\n\t"
 			      "movq %[to], %%rdi\n\t"
 			      "movq %[from], %%rsi\n\t"
 			      "movq %[count], %%rcx\n\t"
 			      "cld\n\t"
 			      "rep movsl\n\t"
-			      "movl %[new_top], %[top]\n" /* commit */
+			      "movq %[new_top], %[top]\n" /* commit */
 			      MF_RSEQ_END
 			      :
-			      : [rseq] "r"(__rseq_offset), [owner] "m"(*owner), [visits] "m"(*visits),
+			      : [rseq] "r"(rseq), [owner] "m"(*owner), [visits] "m"(*visits),
 				[old_visits] "r"(old_visits), [top] "m"(*top), [old_top] "r"(old_top),
 				[new_top] "r"(new_top), [to] "r"(to), [from] "r"(from), [count] "r"(count)
 			      : "rax", "rcx", "rsi", "rdi", "memory", "cc"
@@ -220,6 +209,20 @@ miss:
 	return MF_RSEQ_MISS;
 }
 
+static inline ptrdiff_t mf_rseq_offset(void)
+{
+	return __rseq_offset;
+}
+
+/* The caller's CPU, with the offset at hand. */
+static inline unsigned mf_rseq_cpu_at(ptrdiff_t rseq)
+{
+	unsigned cpu;
+
+	__asm__ volatile("movl %%fs:" MF_RSEQ_CPU_START "(%1), %0" : "=r"(cpu) : "r"(rseq));
+	return cpu;
+}
+
 #else /* !MF_HAVE_RSEQ: never called, mf_rseq_usable() is false */
 
 static inline int mf_rseq_cpu(void)
@@ -227,26 +230,37 @@ static inline int mf_rseq_cpu(void)
 	return -1;
 }
 
-static inline enum mf_rseq_result mf_rseq_pop(const uint32_t *owner, struct mf_rseq_ring *ring,
+static inline ptrdiff_t mf_rseq_offset(void)
+{
+	return 0;
+}
+
+static inline unsigned mf_rseq_cpu_at(ptrdiff_t rseq)
+{
+	(void)rseq;
+	return 0;
+}
+
+static inline enum mf_rseq_result mf_rseq_pop(ptrdiff_t rseq, const uint32_t *owner, struct mf_rseq_stack *stack,
 					      uint32_t *out)
 {
-	(void)owner, (void)ring, (void)out;
+	(void)rseq, (void)owner, (void)stack, (void)out;
 	return MF_RSEQ_MISS;
 }
 
-static inline enum mf_rseq_result mf_rseq_push(const uint32_t *owner, struct mf_rseq_ring *ring,
+static inline enum mf_rseq_result mf_rseq_push(ptrdiff_t rseq, const uint32_t *owner, struct mf_rseq_stack *stack,
 					       uint32_t value)
 {
-	(void)owner, (void)ring, (void)value;
+	(void)rseq, (void)owner, (void)stack, (void)value;
 	return MF_RSEQ_MISS;
 }
 
-static inline enum mf_rseq_result mf_rseq_copy(const uint32_t *owner, const uint32_t *visits, uint32_t old_visits,
-					       uint32_t *top, uint32_t old_top, uint32_t new_top, uint32_t *to,
-					       const uint32_t *from, uint64_t count)
+static inline enum mf_rseq_result mf_rseq_copy(ptrdiff_t rseq, const uint32_t *owner, const uint32_t *visits,
+					       uint32_t old_visits, uint32_t **top, uint32_t *old_top,
+					       uint32_t *new_top, uint32_t *to, const uint32_t *from, uint64_t count)
 {
-	(void)owner, (void)visits, (void)old_visits, (void)top, (void)old_top, (void)new_top, (void)to;
-	(void)from, (void)count;
+	(void)rseq, (void)owner, (void)visits, (void)old_visits, (void)top, (void)old_top, (void)new_top;
+	(void)to, (void)from, (void)count;
 	return MF_RSEQ_MISS;
 }
 

@@ -194,6 +194,7 @@ static struct mf_stat_shard *use_again(struct mf_stat_set *set)
 		shard = shard->next_of_thread;
 	if (!shard)
 		return NULL;
+	memset(shard->cpu, 0, sizeof(shard->cpu));
 	memset(shard->words, 0, nr_words(set) * sizeof(uint64_t));
 	/* From here on a handler of this thread may count in it. */
 	atomic_signal_fence(memory_order_seq_cst);
@@ -232,12 +233,44 @@ uint64_t *mf_stat_shard_get(struct mf_stat_set *set)
 	return shard->words;
 }
 
-static uint64_t sum_of_word(struct mf_stat_set *set, size_t word)
+const enum mf_stat_id mf_stat_column_rows[MF_NR_STAT_COLUMNS] = {
+	[MF_STAT_COLUMN_LOCAL] = MF_STAT_alloc_local_fast,
+	[MF_STAT_COLUMN_PLAIN] = MF_STAT_alloc_plain_fast,
+	[MF_STAT_COLUMN_TURN] = MF_STAT_alloc_turn_local_fast,
+	[MF_STAT_COLUMN_FREE] = MF_STAT_free_fast,
+};
+
+/* The column a row is counted in besides, MF_NR_STAT_COLUMNS if none. */
+static unsigned column_of(enum mf_stat_id id)
 {
+	unsigned column = 0;
+
+	while (column < MF_NR_STAT_COLUMNS && mf_stat_column_rows[column] != id)
+		column++;
+	return column;
+}
+
+static uint64_t sum_of_column(const struct mf_stat_set *set, const struct mf_stat_shard *shard, unsigned zone,
+			      unsigned column)
+{
+	uint64_t sum = 0;
+
+	for (unsigned cpu = 0; column < MF_NR_STAT_COLUMNS && cpu < set->nr_cpus; cpu++)
+		if (set->cpu_zone[cpu] == (int)zone)
+			sum += __atomic_load_n(&shard->cpu[cpu][column], __ATOMIC_RELAXED);
+	return sum;
+}
+
+/* One row of one zone as it was counted. */
+static uint64_t sum_of(struct mf_stat_set *set, unsigned zone, enum mf_stat_id id)
+{
+	size_t word = (size_t)zone * MF_NR_STATS + id;
 	uint64_t sum = __atomic_load_n(&set->spare[word], __ATOMIC_RELAXED);
 
-	for (struct mf_stat_shard *shard = first_shard(set); shard; shard = shard->next)
+	for (struct mf_stat_shard *shard = first_shard(set); shard; shard = shard->next) {
 		sum += __atomic_load_n(&shard->words[word], __ATOMIC_RELAXED);
+		sum += sum_of_column(set, shard, zone, column_of(id));
+	}
 	return sum;
 }
 
@@ -251,6 +284,7 @@ static const struct fold {
 	  4,
 	  { MF_STAT_pgalloc, MF_STAT_pcp_hit, MF_STAT_numa_hit, MF_STAT_numa_local } },
 	{ MF_STAT_alloc_plain_fast, 2, { MF_STAT_pgalloc, MF_STAT_pcp_hit } },
+	{ MF_STAT_free_fast, 1, { MF_STAT_pgfree } },
 	{ MF_STAT_alloc_turn_local_fast,
 	  5,
 	  { MF_STAT_pgalloc, MF_STAT_pcp_hit, MF_STAT_numa_hit, MF_STAT_numa_interleave,
@@ -273,12 +307,11 @@ static bool stands_for(const struct fold *fold, enum mf_stat_id id)
 
 uint64_t mf_stat_zone_read(struct mf_stat_set *set, unsigned zone, enum mf_stat_id id)
 {
-	size_t first = (size_t)zone * MF_NR_STATS;
-	uint64_t sum = sum_of_word(set, first + id);
+	uint64_t sum = sum_of(set, zone, id);
 
 	for (unsigned i = 0; i < NR_FOLDS; i++)
 		if (stands_for(&folds[i], id))
-			sum += sum_of_word(set, first + folds[i].fast);
+			sum += sum_of(set, zone, folds[i].fast);
 	return sum;
 }
 
@@ -291,6 +324,14 @@ uint64_t mf_stat_read(struct mf_stat_set *set, enum mf_stat_id id)
 	return sum;
 }
 
+static void add_columns(const struct mf_stat_set *set, const struct mf_stat_shard *shard, uint64_t *sums)
+{
+	for (unsigned cpu = 0; cpu < set->nr_cpus; cpu++)
+		for (unsigned i = 0; set->cpu_zone[cpu] >= 0 && i < MF_NR_STAT_COLUMNS; i++)
+			sums[(size_t)set->cpu_zone[cpu] * MF_NR_STATS + mf_stat_column_rows[i]] +=
+				__atomic_load_n(&shard->cpu[cpu][i], __ATOMIC_RELAXED);
+}
+
 static void add_words(uint64_t *sums, const uint64_t *words, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -301,8 +342,10 @@ void mf_stat_snapshot(struct mf_stat_set *set, uint64_t *sums)
 {
 	memset(sums, 0, nr_words(set) * sizeof(*sums));
 	add_words(sums, set->spare, nr_words(set));
-	for (struct mf_stat_shard *shard = first_shard(set); shard; shard = shard->next)
+	for (struct mf_stat_shard *shard = first_shard(set); shard; shard = shard->next) {
 		add_words(sums, shard->words, nr_words(set));
+		add_columns(set, shard, sums);
+	}
 	for (unsigned zone = 0; zone < set->nr_zones; zone++) {
 		uint64_t *row = sums + (size_t)zone * MF_NR_STATS;
 

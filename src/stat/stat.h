@@ -40,6 +40,7 @@ enum mf_stat_scope { MF_STAT_GLOBAL, MF_STAT_ZONE };
 	S(alloc_local_fast, ZONE, pages, \
 	  "pages handed out by the fast path: also in pgalloc, numa_hit, numa_local, pcp_hit") \
 	S(alloc_plain_fast, ZONE, pages, "the same with numa=0: also in pgalloc, pcp_hit") \
+	S(free_fast, ZONE, pages, "pages given back by the fast path: also in pgfree") \
 	S(alloc_turn_local_fast, ZONE, pages, \
 	  "the same inside an interleave turn: also in pgalloc, numa_hit, numa_interleave, numa_local, pcp_hit") \
 	S(alloc_turn_other_fast, ZONE, pages, \
@@ -87,21 +88,43 @@ struct mf_stat_row {
 
 extern const struct mf_stat_row mf_stat_rows[MF_NR_STATS];
 
+/*
+ * What the fast path counts by CPU and not by zone: the address of such a word
+ * is known as soon as the CPU is, so the store holds up none of the loads that
+ * follow it.  set->cpu_zone tells whose zone it was; when read, each column is
+ * part of its row.
+ */
+enum mf_stat_column {
+	MF_STAT_COLUMN_LOCAL,
+	MF_STAT_COLUMN_PLAIN,
+	MF_STAT_COLUMN_TURN,
+	MF_STAT_COLUMN_FREE,
+	MF_NR_STAT_COLUMNS,
+};
+
+/* The row each column is part of. */
+extern const enum mf_stat_id mf_stat_column_rows[MF_NR_STAT_COLUMNS];
+
+#define MF_STAT_CPUS 1024
+
 /* One thread's words of one set; only mf_stat_words() below looks inside, the rest is stat.c's. */
 struct mf_stat_shard {
 	uint64_t set_id;	    /* written and read by the owner only */
 	_Atomic uint32_t users;	    /* bits: its set, its thread; the last one to leave unmaps */
 	struct mf_stat_shard *next; /* of the set */
 	struct mf_stat_shard *next_of_thread;
-	size_t bytes;				       /* the whole mapping */
+	size_t bytes; /* the whole mapping */
+	uint64_t cpu[MF_STAT_CPUS][MF_NR_STAT_COLUMNS] __attribute__((aligned(64)));
 	uint64_t words[] __attribute__((aligned(64))); /* [zone * MF_NR_STATS + id], globals in zone slot 0 */
 };
 
 struct mf_stat_set {
 	_Atomic(struct mf_stat_shard *) shards; /* all there ever were; a dead thread's shard is reused */
 	unsigned nr_zones;
-	uint64_t id;	 /* from 1, unique in the process: tells the shards of two sets apart */
-	uint64_t *spare; /* counts here, inexactly, when the host refuses a page for a shard */
+	uint64_t id;		 /* from 1, unique in the process: tells the shards of two sets apart */
+	const int16_t *cpu_zone; /* [nr_cpus]: zone of a CPU's columns, -1 none; the owner's, constant */
+	unsigned nr_cpus;	 /* at most MF_STAT_CPUS */
+	uint64_t *spare;	 /* counts here, inexactly, when the host refuses a page for a shard */
 };
 
 int mf_stat_init(struct mf_stat_set *set, unsigned nr_zones); /* -ENOMEM */

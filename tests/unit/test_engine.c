@@ -272,7 +272,7 @@ static void changed_counters_are_told_by_a_tick(void)
 	before = m->event_generation[MF_EVENT_STATS];
 	mf_engine_tick(m);
 	CU_ASSERT_EQUAL(m->event_generation[MF_EVENT_STATS], before + 1);
-	mf_page_free(m->page, place, pfn, 0);
+	mf_page_free(place, pfn, 0);
 	mf_engine_tick(m);
 	CU_ASSERT_EQUAL(m->event_generation[MF_EVENT_STATS], before + 2);
 	fixture_end(m);

@@ -34,7 +34,7 @@ static void start(struct machine *m, const char *topology)
 		fprintf(stderr, "%s\n", why);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(m->topo);
 	CU_ASSERT_EQUAL_FATAL(mf_page_create(m->topo, m->plat, &m->fault, &m->pg), 0);
-	mf_placement_init(&m->place, m->topo);
+	mf_placement_init(&m->place, m->pg);
 }
 
 static void stop(struct machine *m)
@@ -169,14 +169,14 @@ static void test_mixed_calls(void)
 	set_weights(&m, 10, 7);
 	set_policy(&m, "weighted-interleave:0-1");
 	for (int i = 0; i < 3; i++)
-		CU_ASSERT_EQUAL(mf_page_alloc_simple(m.pg, &m.place, MEMFS_GFP_KERNEL, 0, &single[i]), 0);
+		CU_ASSERT_EQUAL(mf_page_alloc_simple(&m.place, MEMFS_GFP_KERNEL, 0, &single[i]), 0);
 	count_nodes(&m, single, 3, by_node);
 	CU_ASSERT_EQUAL(by_node[0], 3);
 	CU_ASSERT_EQUAL(mf_page_alloc_bulk(m.pg, &m.place, &request, 14, bulk), 14);
 	count_nodes(&m, bulk, 14, by_node);
 	CU_ASSERT_EQUAL(by_node[0], 7);
 	CU_ASSERT_EQUAL(by_node[1], 7);
-	CU_ASSERT_EQUAL(mf_page_alloc_simple(m.pg, &m.place, MEMFS_GFP_KERNEL, 0, &single[3]), 0);
+	CU_ASSERT_EQUAL(mf_page_alloc_simple(&m.place, MEMFS_GFP_KERNEL, 0, &single[3]), 0);
 	CU_ASSERT_EQUAL(mf_page_node(m.pg, single[3].v), 0);
 	stop(&m);
 }
@@ -244,7 +244,7 @@ static void test_refill_sequence(void)
 	for (int i = 0; i < 8192 && refills < 7; i++) {
 		uint64_t pages;
 
-		CU_ASSERT_EQUAL_FATAL(mf_page_alloc_simple(m.pg, &m.place, MEMFS_GFP_KERNEL, 0, &pfns[i]), 0);
+		CU_ASSERT_EQUAL_FATAL(mf_page_alloc_simple(&m.place, MEMFS_GFP_KERNEL, 0, &pfns[i]), 0);
 		pages = stat_zone(&m, 0, MF_STAT_pcp_refill_pages);
 		if (pages != last)
 			sizes[refills++] = pages - last;
@@ -300,7 +300,7 @@ static void test_exhaustion_and_reserves(void)
 	CU_ASSERT_EQUAL(all, 16384);
 	check_ok(&m, 16384);
 	for (size_t i = 0; i < all; i++)
-		mf_page_free(m.pg, &m.place, pfns[i], 0);
+		mf_page_free(&m.place, pfns[i], 0);
 	mf_page_drain(m.pg, -1);
 	snapshot(&m, after);
 	CU_ASSERT_TRUE(same_buddyinfo(before, after));
@@ -360,20 +360,18 @@ static void test_orders(void)
 	start(&m, "64M:cpus=1");
 	snapshot(&m, before);
 	for (unsigned order = 0; order < MF_NR_ORDERS; order++) {
-		CU_ASSERT_EQUAL(mf_page_alloc_simple(m.pg, &m.place, MEMFS_GFP_KERNEL, order, &pfns[order]),
-				0);
+		CU_ASSERT_EQUAL(mf_page_alloc_simple(&m.place, MEMFS_GFP_KERNEL, order, &pfns[order]), 0);
 		CU_ASSERT_EQUAL(pfns[order].v & ((1u << order) - 1), 0);
 		memset(mf_page_address(m.pg, pfns[order].v), 0xa5, (size_t)MEMFS_PAGE_SIZE << order);
 	}
 	check_ok(&m, 2047);
 	for (unsigned order = 0; order < MF_NR_ORDERS; order++)
-		mf_page_free(m.pg, &m.place, pfns[order], order);
+		mf_page_free(&m.place, pfns[order], order);
 	check_ok(&m, 0);
 	mf_page_drain(m.pg, -1);
 	snapshot(&m, after);
 	CU_ASSERT_TRUE(same_buddyinfo(before, after));
-	CU_ASSERT_EQUAL(
-		mf_page_alloc_simple(m.pg, &m.place, MEMFS_GFP_KERNEL | MEMFS___GFP_ZERO, 9, &pfns[0]), 0);
+	CU_ASSERT_EQUAL(mf_page_alloc_simple(&m.place, MEMFS_GFP_KERNEL | MEMFS___GFP_ZERO, 9, &pfns[0]), 0);
 	for (size_t i = 0; i < (size_t)MEMFS_PAGE_SIZE << 9; i++)
 		if (((char *)mf_page_address(m.pg, pfns[0].v))[i]) {
 			CU_FAIL("a page asked for with __GFP_ZERO is not clear");
@@ -398,10 +396,10 @@ static void test_drain_before_failing(void)
 	CU_ASSERT_EQUAL(n, 16384);
 	mf_placement_set_cpu(&m.place, 1, m.topo);
 	for (size_t i = 0; i < n; i += 2)
-		mf_page_free(m.pg, &m.place, pfns[i], 0);
+		mf_page_free(&m.place, pfns[i], 0);
 	CU_ASSERT_EQUAL(mf_page_alloc(m.pg, &m.place, &large, &block), -ENOMEM);
 	for (size_t i = 1; i < n; i += 2)
-		mf_page_free(m.pg, &m.place, pfns[i], 0);
+		mf_page_free(&m.place, pfns[i], 0);
 	for (int i = 0; i < 30; i++)
 		CU_ASSERT_EQUAL(mf_page_alloc(m.pg, &m.place, &large, &block), 0);
 	stop(&m);
@@ -462,10 +460,10 @@ static void test_nofail_waits(void)
 	pthread_create(&thread, NULL, wait_for_page, &w);
 	usleep(50000);
 	for (size_t i = 0; i < 64; i++)
-		mf_page_free(m.pg, &m.place, pfns[--n], 0);
+		mf_page_free(&m.place, pfns[--n], 0);
 	pthread_join(thread, NULL);
 	CU_ASSERT_EQUAL(w.result, 0);
-	mf_page_free(m.pg, &m.place, w.pfn, 0);
+	mf_page_free(&m.place, w.pfn, 0);
 	n += exhaust(&m, MEMFS_GFP_KERNEL, pfns + n, 20000 - n);
 	pthread_create(&thread, NULL, wait_for_page, &w);
 	usleep(50000);
@@ -489,7 +487,7 @@ static void test_trim(void)
 	}
 	CU_ASSERT_TRUE(mf_page_resident(m.pg, 0) >= 16 << 20);
 	for (int i = 0; i < 4; i++)
-		mf_page_free(m.pg, &m.place, pfns[i], 10);
+		mf_page_free(&m.place, pfns[i], 10);
 	for (int i = 0; i < 9; i++)
 		mf_page_tick(m.pg);
 	CU_ASSERT_TRUE(mf_page_resident(m.pg, 0) >= 16 << 20);
@@ -500,11 +498,11 @@ static void test_trim(void)
 	check_ok(&m, 0);
 	CU_ASSERT_EQUAL(mf_page_alloc(m.pg, &m.place, &request, &pfns[0]), 0);
 	CU_ASSERT_EQUAL(((char *)mf_page_address(m.pg, pfns[0].v))[0], 0);
-	mf_page_free(m.pg, &m.place, pfns[0], 10);
+	mf_page_free(&m.place, pfns[0], 10);
 	CU_ASSERT_EQUAL(mf_page_trim(m.pg), 1024);
 	mf_fault_arm(&m.fault, MF_FAULT_arena_trim, 1, 1);
 	CU_ASSERT_EQUAL(mf_page_alloc(m.pg, &m.place, &request, &pfns[0]), 0);
-	mf_page_free(m.pg, &m.place, pfns[0], 10);
+	mf_page_free(&m.place, pfns[0], 10);
 	CU_ASSERT_EQUAL(mf_page_trim(m.pg), 0);
 	mf_fault_disarm(&m.fault);
 	check_ok(&m, 0);
@@ -526,16 +524,16 @@ static void test_highatomic(void)
 	n = exhaust(&m, MEMFS_GFP_KERNEL, pfns, 70000);
 	/* Room for one block of order 3, but only below min. */
 	for (size_t i = 0; i < 4096; i++)
-		mf_page_free(m.pg, &m.place, pfns[--n], 0);
+		mf_page_free(&m.place, pfns[--n], 0);
 	mf_page_drain(m.pg, -1);
 	n += exhaust(&m, MEMFS_GFP_KERNEL | MEMFS___GFP_NORETRY, pfns + n, 70000 - n);
 	CU_ASSERT_EQUAL(mf_page_alloc(m.pg, &m.place, &atomic, &block), 0);
 	mf_page_zone_info(m.pg, mf_zone_index(0, MF_ZONE_NORMAL), &info);
 	CU_ASSERT_EQUAL(info.reserved_highatomic, 512);
 	check_ok(&m, (int64_t)n + 8);
-	mf_page_free(m.pg, &m.place, block, 3);
+	mf_page_free(&m.place, block, 3);
 	while (n)
-		mf_page_free(m.pg, &m.place, pfns[--n], 0);
+		mf_page_free(&m.place, pfns[--n], 0);
 	mf_page_drain(m.pg, -1);
 	snapshot(&m, after);
 	CU_ASSERT_EQUAL(after[mf_zone_index(0, MF_ZONE_NORMAL)].reserved_highatomic, 0);
@@ -561,12 +559,11 @@ static void test_gate(void)
 			struct mf_placement *place = i % 3 ? &m.place : &fixed;
 
 			mf_placement_set_cpu(&fixed, i & 1, m.topo);
-			CU_ASSERT_EQUAL_FATAL(
-				mf_page_alloc_simple(m.pg, place, MEMFS_GFP_KERNEL, 0, &pfns[i]), 0);
+			CU_ASSERT_EQUAL_FATAL(mf_page_alloc_simple(place, MEMFS_GFP_KERNEL, 0, &pfns[i]), 0);
 		}
 		check_ok(&m, 1000);
 		for (int i = 0; i < 1000; i++)
-			mf_page_free(m.pg, i % 5 ? &m.place : &fixed, pfns[i], 0);
+			mf_page_free(i % 5 ? &m.place : &fixed, pfns[i], 0);
 		check_ok(&m, 0);
 	}
 	CU_ASSERT_EQUAL(mf_stat_read(mf_page_stat(m.pg), MF_STAT_pgalloc), 20000);
@@ -584,10 +581,9 @@ static void on_alarm(int signal_number)
 	memfs_pfn pfn;
 
 	(void)signal_number;
-	if (mf_page_alloc_simple(handler_machine->pg, &handler_machine->place, MEMFS_GFP_ATOMIC, 0, &pfn) ==
-	    0) {
+	if (mf_page_alloc_simple(&handler_machine->place, MEMFS_GFP_ATOMIC, 0, &pfn) == 0) {
 		*(volatile char *)mf_page_address(handler_machine->pg, pfn.v) = 1;
-		mf_page_free(handler_machine->pg, &handler_machine->place, pfn, 0);
+		mf_page_free(&handler_machine->place, pfn, 0);
 		handler_done++;
 	} else {
 		handler_failed++;
@@ -684,10 +680,9 @@ static void test_pcp_modes(void)
 		mf_page_set_knobs(m.pg, &knobs);
 		locks = mf_stat_read(mf_page_stat(m.pg), MF_STAT_zone_lock);
 		for (int i = 0; i < 100; i++)
-			CU_ASSERT_EQUAL(mf_page_alloc_simple(m.pg, &m.place, MEMFS_GFP_KERNEL, 0, &pfns[i]),
-					0);
+			CU_ASSERT_EQUAL(mf_page_alloc_simple(&m.place, MEMFS_GFP_KERNEL, 0, &pfns[i]), 0);
 		for (int i = 0; i < 100; i++)
-			mf_page_free(m.pg, &m.place, pfns[i], 0);
+			mf_page_free(&m.place, pfns[i], 0);
 		locks = mf_stat_read(mf_page_stat(m.pg), MF_STAT_zone_lock) - locks;
 		if (modes[mode] == MF_PCP_OFF)
 			CU_ASSERT_EQUAL(locks, 200);

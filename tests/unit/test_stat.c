@@ -48,6 +48,8 @@ static bool shows_in(int id, int row)
 	if (row == id)
 		return true;
 	switch (row) {
+	case MF_STAT_pgfree:
+		return id == MF_STAT_free_fast;
 	case MF_STAT_pgalloc:
 	case MF_STAT_pcp_hit:
 		return fast;
@@ -346,7 +348,39 @@ static void test_rows(void)
 	}
 }
 
+/* Counted by CPU, read as part of the zone's rows; a CPU without a zone of its own counts nowhere. */
+static void columns_are_rows_of_the_cpus_zone(void)
+{
+	static const int16_t cpu_zone[] = { 1, 0, -1 };
+	uint64_t sums[2 * MF_NR_STATS];
+	struct mf_stat_set set;
+	struct mf_stat_shard *shard;
+
+	CU_ASSERT_EQUAL_FATAL(mf_stat_init(&set, 2), 0);
+	set.cpu_zone = cpu_zone;
+	set.nr_cpus = 3;
+	mf_stat_zone_add(&set, 1, MF_STAT_pgfree, 5);
+	shard = mf_stat_current;
+	CU_ASSERT_EQUAL_FATAL(shard->set_id, set.id);
+	mf_stat_word_add(&shard->cpu[0][MF_STAT_COLUMN_FREE], 7);
+	mf_stat_word_add(&shard->cpu[0][MF_STAT_COLUMN_LOCAL], 11);
+	mf_stat_word_add(&shard->cpu[1][MF_STAT_COLUMN_TURN], 13);
+	mf_stat_word_add(&shard->cpu[1][MF_STAT_COLUMN_PLAIN], 17);
+	CU_ASSERT_EQUAL(mf_stat_zone_read(&set, 1, MF_STAT_pgfree), 12);
+	CU_ASSERT_EQUAL(mf_stat_zone_read(&set, 1, MF_STAT_numa_hit), 11);
+	CU_ASSERT_EQUAL(mf_stat_zone_read(&set, 0, MF_STAT_numa_interleave), 13);
+	CU_ASSERT_EQUAL(mf_stat_zone_read(&set, 0, MF_STAT_pgalloc), 30);
+	CU_ASSERT_EQUAL(mf_stat_zone_read(&set, 0, MF_STAT_pgfree), 0);
+	mf_stat_snapshot(&set, sums);
+	for (unsigned zone = 0; zone < 2; zone++)
+		for (unsigned id = 0; id < MF_NR_STATS; id++)
+			CU_ASSERT_EQUAL(sums[zone * MF_NR_STATS + id],
+					mf_stat_zone_read(&set, zone, (enum mf_stat_id)id));
+	mf_stat_destroy(&set);
+}
+
 static const struct unit_test tests[] = {
+	UNIT_TEST(columns_are_rows_of_the_cpus_zone),
 	UNIT_TEST(test_one_thread),
 	UNIT_TEST(test_folding),
 	UNIT_TEST(test_folding_adds_up),
