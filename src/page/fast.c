@@ -56,15 +56,16 @@ static inline void count_cpu(struct mf_page *pg, unsigned cpu, unsigned column, 
 {
 	struct mf_stat_shard *shard = __atomic_load_n(&mf_stat_current, __ATOMIC_RELAXED);
 
-	if (__builtin_expect(shard->set_id != pg->stat.id, 0))
+	if (__builtin_expect(__atomic_load_n(&shard->set, __ATOMIC_RELAXED) != &pg->stat, 0))
 		count_first(pg, cpu, (enum mf_stat_column)column, pages);
 	else
 		mf_stat_word_add(&shard->cpu[cpu][column], pages);
 }
 
-static inline void count(struct mf_page *pg, const struct mf_zone *zone, enum mf_stat_id id, unsigned order)
+/* By zone index, which callers know before they have the zone itself. */
+static inline void count_zone(struct mf_page *pg, unsigned zone, enum mf_stat_id id, unsigned order)
 {
-	mf_stat_word_add(&mf_stat_words(&pg->stat)[zone->stat_base + id], UINT64_C(1) << order);
+	mf_stat_word_add(&mf_stat_words(&pg->stat)[zone * MF_NR_STATS + id], UINT64_C(1) << order);
 }
 
 static NEVER_INLINE int alloc_slow(struct mf_page *pg, struct mf_placement *place, memfs_gfp gfp,
@@ -90,40 +91,52 @@ static NEVER_INLINE void move_after_handler(struct mf_page *pg, struct mf_placem
 		mf_alloc_move_rotation(place, &policy, &weights, mf_rotation_load(place), 1);
 }
 
-/*
- * Interleaving: the rule of mf_policy_step() on single words.  The placement's
- * fast bit says that every node of the policy is allowed and has memory.
- */
-static bool take_interleaved(struct mf_page *pg, struct mf_placement *place, unsigned cpu, unsigned index,
-			     unsigned highest, unsigned order, uint32_t *pfn)
+/* The next turn begins: the rule of mf_policy_step() on single words. False: the policy is being changed. */
+static bool enter_node(const struct mf_page *pg, const struct mf_placement *place,
+		       struct mf_rotation *rotation)
 {
 	uint32_t seq = __atomic_load_n(&place->seq, __ATOMIC_ACQUIRE);
 	mf_nodemask nodes = __atomic_load_n(&place->policy.nodes, __ATOMIC_ACQUIRE);
 	enum mf_policy_mode mode = __atomic_load_n(&place->policy.mode, __ATOMIC_ACQUIRE);
-	uint32_t before = mf_rotation_load(place);
-	struct mf_rotation rotation = mf_rotation_unpack(before);
-	struct mf_zone *zone;
-	struct mf_pcp *pcp;
-	bool own;
+	uint8_t node;
 
 	if (seq & 1 || __atomic_load_n(&place->seq, __ATOMIC_RELAXED) != seq || !nodes ||
 	    (mode != MF_MPOL_INTERLEAVE && mode != MF_MPOL_WEIGHTED_INTERLEAVE))
 		return false;
-	if (!rotation.il_weight || !mf_node_isset(nodes, rotation.il_prev)) {
-		rotation.il_prev = (uint8_t)mf_node_next_cyclic(nodes, rotation.il_prev);
-		rotation.il_weight =
-			mode == MF_MPOL_INTERLEAVE
-				? 1
-				: __atomic_load_n(&pg->weights.of[rotation.il_prev], __ATOMIC_RELAXED);
-	}
+	node = (uint8_t)mf_node_next_cyclic(nodes, rotation->il_prev);
+	rotation->il_prev = node;
+	rotation->il_weight =
+		mode == MF_MPOL_INTERLEAVE ? 1 : __atomic_load_n(&pg->weights.of[node], __ATOMIC_RELAXED);
+	return true;
+}
+
+/*
+ * Interleaving.  What is owed to a node says by itself where the block goes:
+ * setting a policy or the allowed nodes clears what may not be served any more.
+ * The placement's fast bit says that every node of the policy is allowed and
+ * has memory.
+ */
+static bool take_interleaved(struct mf_page *pg, struct mf_placement *place, unsigned cpu, unsigned index,
+			     unsigned highest, unsigned order, uint32_t *pfn)
+{
+	uint32_t before = mf_rotation_load(place);
+	struct mf_rotation rotation = mf_rotation_unpack(before);
+	struct mf_zone *zone;
+	struct mf_pcp *pcp;
+	unsigned node;
+	bool own;
+
+	if (!rotation.il_weight && !enter_node(pg, place, &rotation))
+		return false;
 	rotation.il_weight--;
+	node = rotation.il_prev;
 	/* Guess that it is the CPU's own node: see below, why the frees guess. */
 	pcp = __atomic_load_n(&pg->local_pcp[cpu], __ATOMIC_RELAXED);
 	zone = pcp->zone;
-	own = zone->node == rotation.il_prev && highest == MF_ZONE_NORMAL;
+	own = zone->node == (int)node && highest == MF_ZONE_NORMAL;
 	if (!own) {
-		zone = pg->node_zone[rotation.il_prev][highest];
-		if (!zone || zone->node != rotation.il_prev || cpu >= pg->cpu_limit)
+		zone = pg->node_zone[node][highest];
+		if (!zone || zone->node != (int)node || cpu >= pg->cpu_limit)
 			return false;
 		pcp = &zone->pcp[cpu];
 	}
@@ -132,10 +145,10 @@ static bool take_interleaved(struct mf_page *pg, struct mf_placement *place, uns
 	if (own)
 		count_cpu(pg, cpu, MF_STAT_COLUMN_TURN, UINT64_C(1) << order);
 	else
-		count(pg, zone,
-		      pg->topo->cpu_node[cpu] == zone->node ? MF_STAT_alloc_turn_local_fast
-							    : MF_STAT_alloc_turn_other_fast,
-		      order);
+		count_zone(pg, pg->node_zone_index[node][highest],
+			   pg->topo->cpu_node[cpu] == (int)node ? MF_STAT_alloc_turn_local_fast
+								: MF_STAT_alloc_turn_other_fast,
+			   order);
 	if (__builtin_expect(!mf_rotation_swap(place, before, mf_rotation_pack(rotation)), 0))
 		move_after_handler(pg, place);
 	return true;
@@ -167,10 +180,10 @@ static NEVER_INLINE int alloc_other(struct mf_placement *place, memfs_gfp gfp, u
 	if (!above_mark(zone, highest, order) ||
 	    !mf_pcp_fast_take(pg->rseq_offset, &zone->pcp[cpu], (unsigned)list, &out->v))
 		return alloc_slow(pg, place, gfp, order, out);
-	count(pg, zone,
-	      __atomic_load_n(&pg->numa, __ATOMIC_RELAXED) ? MF_STAT_alloc_local_fast
-							   : MF_STAT_alloc_plain_fast,
-	      order);
+	count_zone(pg, zone->index,
+		   __atomic_load_n(&pg->numa, __ATOMIC_RELAXED) ? MF_STAT_alloc_local_fast
+								: MF_STAT_alloc_plain_fast,
+		   order);
 	return 0;
 }
 
@@ -249,7 +262,7 @@ static NEVER_INLINE void free_other(const struct mf_placement *place, uint32_t p
 	list = guess_list(type) + MF_PCP_TYPES * (order > 3 ? 4 : order);
 	if (!mf_pcp_fast_give(pg->rseq_offset, pcp, list, pfn))
 		goto slow;
-	count(pg, zone, MF_STAT_pgfree, order);
+	count_zone(pg, kind >> 8, MF_STAT_pgfree, order);
 	return;
 slow:
 	mf_free_slow(pg, place, pfn, order, false);

@@ -111,8 +111,12 @@ static void index_zones(struct mf_page *pg)
 {
 	mf_zonelist_build(pg->topo, pg->zonelist);
 	MF_FOR_EACH_NODE(node, pg->topo->nodes)
-		for (int highest = 0; highest < MF_NR_ZONE_TYPES; highest++)
-			pg->node_zone[node][highest] = first_zone(pg, node, highest);
+		for (int highest = 0; highest < MF_NR_ZONE_TYPES; highest++) {
+			struct mf_zone *zone = first_zone(pg, node, highest);
+
+			pg->node_zone[node][highest] = zone;
+			pg->node_zone_index[node][highest] = zone ? (uint16_t)zone->index : 0;
+		}
 	for (unsigned i = 0; i < pg->local_cpus * MF_NR_ZONE_TYPES; i++)
 		pg->local_zone[i] = pg->no_zone;
 	for (unsigned cpu = 0; cpu < pg->cpu_limit; cpu++) {

@@ -115,6 +115,7 @@ struct mf_shrinker {
 };
 
 struct mf_page {
+	struct mf_stat_set stat; /* first: its address is compared at every count */
 	/* read mostly: what the fast path needs first */
 	uint8_t fast_mask;   /* MF_FAST_ bits of placements that may go fast just now */
 	uint8_t free_mask;   /* the same for frees */
@@ -140,7 +141,7 @@ struct mf_page {
 	struct mf_zone *zone[MF_MAX_ZONES];
 	struct mf_zone
 		*node_zone[64][MF_NR_ZONE_TYPES]; /* first zone of the node's zonelist for a highest type */
-	struct mf_stat_set stat;
+	uint16_t node_zone_index[64][MF_NR_ZONE_TYPES]; /* their indexes */
 	unsigned cpu_limit;
 	uint64_t pfn_limit;
 	char *base; /* address of pfn 0 */

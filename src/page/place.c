@@ -127,6 +127,17 @@ void mf_placement_set_policy(struct mf_placement *place, const struct mf_policy 
 	write_end(place);
 }
 
+/* What is owed to a node that the policy no longer has is never paid (behaviour 1.8). */
+static void drop_owed(struct mf_placement *place, mf_nodemask nodes)
+{
+	struct mf_rotation rotation = mf_placement_rotation(place);
+
+	if (rotation.il_weight && !mf_node_isset(nodes, rotation.il_prev)) {
+		rotation.il_weight = 0;
+		__atomic_store_n(&place->rotation, mf_rotation_pack(rotation), __ATOMIC_RELEASE);
+	}
+}
+
 int mf_placement_set_allowed(struct mf_placement *place, mf_nodemask allowed, const struct mf_topo *topo)
 {
 	struct mf_policy policy = place->policy;
@@ -137,6 +148,7 @@ int mf_placement_set_allowed(struct mf_placement *place, mf_nodemask allowed, co
 	mf_placement_context(topo, allowed, &context);
 	mf_policy_rebind(&policy, &context);
 	write_begin(place);
+	drop_owed(place, policy.nodes);
 	PUT(place->allowed, allowed);
 	put_policy(place, &policy, topo);
 	write_end(place);

@@ -10,11 +10,11 @@
  *                    that set may take the shard over and counts on
  *   thread only      the set was destroyed; the memory stays, since the
  *                    thread (or what its signal handler interrupted) may still
- *                    look at set_id; the thread uses it again for its next set
+ *                    look at its set; the thread uses it again for its next set
  *   neither          unmapped by whoever left last
  *
- * So a thread's own shards are readable as long as it lives, set ids are never
- * used twice, and a stale mf_stat_current can only lead to the slow path.
+ * So a thread's own shards are readable as long as it lives, a set that ends
+ * leaves its shards, and a stale mf_stat_current can only lead to the slow path.
  *
  * That a thread ends is learnt from the destructor of a pthread key.
  *
@@ -39,7 +39,7 @@
 #define USED_BY_SET 1u
 #define USED_BY_THREAD 2u
 
-/* No set has id 0: what a thread points to before its first shard. */
+/* Of no set: what a thread points to before its first shard. */
 static struct mf_stat_shard no_shard;
 
 __thread struct mf_stat_shard *mf_stat_current __attribute__((tls_model("initial-exec"))) = &no_shard;
@@ -51,8 +51,6 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool key_exists;
 
-static _Atomic uint64_t last_set_id;
-
 const struct mf_stat_row mf_stat_rows[MF_NR_STATS] = {
 #define MF_STAT_ROW(name, scope, unit, help) { #name, #unit, help, MF_STAT_##scope },
 	MF_STATS(MF_STAT_ROW)
@@ -62,6 +60,16 @@ const struct mf_stat_row mf_stat_rows[MF_NR_STATS] = {
 static size_t nr_words(const struct mf_stat_set *set)
 {
 	return (size_t)set->nr_zones * MF_NR_STATS;
+}
+
+static const struct mf_stat_set *set_of(const struct mf_stat_shard *shard)
+{
+	return __atomic_load_n(&shard->set, __ATOMIC_RELAXED);
+}
+
+static void set_set(struct mf_stat_shard *shard, const struct mf_stat_set *set)
+{
+	__atomic_store_n(&shard->set, set, __ATOMIC_RELAXED);
 }
 
 static void set_current(struct mf_stat_shard *shard)
@@ -109,7 +117,6 @@ int mf_stat_init(struct mf_stat_set *set, unsigned nr_zones)
 	set->spare = calloc(nr_words(set), sizeof(*set->spare));
 	if (!set->spare)
 		return -ENOMEM;
-	set->id = atomic_fetch_add(&last_set_id, 1) + 1;
 	return 0;
 }
 
@@ -120,6 +127,8 @@ void mf_stat_destroy(struct mf_stat_set *set)
 
 	for (; shard; shard = next) {
 		next = shard->next;
+		/* Another set may come to stand at this address. */
+		set_set(shard, NULL);
 		drop_user(shard, USED_BY_SET);
 	}
 	free(set->spare);
@@ -149,12 +158,12 @@ static struct mf_stat_shard *first_shard(struct mf_stat_set *set)
 	return atomic_load_explicit(&set->shards, memory_order_acquire);
 }
 
-/* A shard of this set that is the thread's already; ids of sets that are gone match nothing. */
+/* A shard of this set that is the thread's already; those of sets that are gone match nothing. */
 static struct mf_stat_shard *find_own(struct mf_stat_set *set)
 {
 	struct mf_stat_shard *shard = __atomic_load_n(&thread_shards, __ATOMIC_RELAXED);
 
-	while (shard && shard->set_id != set->id)
+	while (shard && set_of(shard) != set)
 		shard = shard->next_of_thread;
 	return shard;
 }
@@ -198,7 +207,7 @@ static struct mf_stat_shard *use_again(struct mf_stat_set *set)
 	memset(shard->words, 0, nr_words(set) * sizeof(uint64_t));
 	/* From here on a handler of this thread may count in it. */
 	atomic_signal_fence(memory_order_seq_cst);
-	shard->set_id = set->id;
+	set_set(shard, set);
 	push_to_set(set, shard);
 	return shard;
 }
@@ -210,7 +219,7 @@ static struct mf_stat_shard *create(struct mf_stat_set *set)
 	if (!shard)
 		return NULL;
 	shard->bytes = shard_bytes(set);
-	shard->set_id = set->id;
+	set_set(shard, set);
 	atomic_init(&shard->users, USED_BY_SET | USED_BY_THREAD);
 	push_to_thread(shard);
 	push_to_set(set, shard);

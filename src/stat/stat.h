@@ -109,9 +109,9 @@ extern const enum mf_stat_id mf_stat_column_rows[MF_NR_STAT_COLUMNS];
 
 /* One thread's words of one set; only mf_stat_words() below looks inside, the rest is stat.c's. */
 struct mf_stat_shard {
-	uint64_t set_id;	    /* written and read by the owner only */
-	_Atomic uint32_t users;	    /* bits: its set, its thread; the last one to leave unmaps */
-	struct mf_stat_shard *next; /* of the set */
+	const struct mf_stat_set *set; /* whose; NULL once it has ended */
+	_Atomic uint32_t users;	       /* bits: its set, its thread; the last one to leave unmaps */
+	struct mf_stat_shard *next;    /* of the set */
 	struct mf_stat_shard *next_of_thread;
 	size_t bytes; /* the whole mapping */
 	uint64_t cpu[MF_STAT_CPUS][MF_NR_STAT_COLUMNS] __attribute__((aligned(64)));
@@ -121,7 +121,6 @@ struct mf_stat_shard {
 struct mf_stat_set {
 	_Atomic(struct mf_stat_shard *) shards; /* all there ever were; a dead thread's shard is reused */
 	unsigned nr_zones;
-	uint64_t id;		 /* from 1, unique in the process: tells the shards of two sets apart */
 	const int16_t *cpu_zone; /* [nr_cpus]: zone of a CPU's columns, -1 none; the owner's, constant */
 	unsigned nr_cpus;	 /* at most MF_STAT_CPUS */
 	uint64_t *spare;	 /* counts here, inexactly, when the host refuses a page for a shard */
@@ -144,7 +143,9 @@ static inline uint64_t *mf_stat_words(struct mf_stat_set *set)
 {
 	struct mf_stat_shard *shard = __atomic_load_n(&mf_stat_current, __ATOMIC_RELAXED);
 
-	return __builtin_expect(shard->set_id == set->id, 1) ? shard->words : mf_stat_shard_get(set);
+	return __builtin_expect(__atomic_load_n(&shard->set, __ATOMIC_RELAXED) == set, 1)
+		       ? shard->words
+		       : mf_stat_shard_get(set);
 }
 
 static inline void mf_stat_word_add(uint64_t *word, uint64_t n)
