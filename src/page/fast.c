@@ -111,10 +111,9 @@ static bool enter_node(const struct mf_page *pg, const struct mf_placement *plac
 }
 
 /*
- * Interleaving.  What is owed to a node says by itself where the block goes:
- * setting a policy or the allowed nodes clears what may not be served any more.
- * The placement's fast bit says that every node of the policy is allowed and
- * has memory.
+ * Interleaving.  In the middle of a turn the policy is not read but for one
+ * word: is the node still one of its nodes?  The placement's fast bit says that
+ * every node of the policy is allowed and has memory.
  */
 static bool take_interleaved(struct mf_page *pg, struct mf_placement *place, unsigned cpu, unsigned index,
 			     unsigned highest, unsigned order, uint32_t *pfn)
@@ -126,7 +125,9 @@ static bool take_interleaved(struct mf_page *pg, struct mf_placement *place, uns
 	unsigned node;
 	bool own;
 
-	if (!rotation.il_weight && !enter_node(pg, place, &rotation))
+	if ((!rotation.il_weight ||
+	     !mf_node_isset(__atomic_load_n(&place->policy.nodes, __ATOMIC_RELAXED), rotation.il_prev)) &&
+	    !enter_node(pg, place, &rotation))
 		return false;
 	rotation.il_weight--;
 	node = rotation.il_prev;
@@ -154,6 +155,33 @@ static bool take_interleaved(struct mf_page *pg, struct mf_placement *place, uns
 	return true;
 }
 
+/* A large block must be in the zone besides, not only on the list (behaviour 2.3). */
+static inline bool has_block(const struct mf_zone *zone, unsigned order)
+{
+	return order == 0 ||
+	       __atomic_load_n(&zone->buddy.nr_free[MF_MOVABLE][MEMFS_MAX_PAGE_ORDER], __ATOMIC_RELAXED) != 0;
+}
+
+/* A local policy where sequences cannot be used: a fixed CPU, or pcp_mode=trylock. */
+static bool take_locked(struct mf_page *pg, const struct mf_placement *place, unsigned list, unsigned highest,
+			unsigned order, uint32_t *pfn)
+{
+	bool is_auto, numa = __atomic_load_n(&pg->numa, __ATOMIC_RELAXED);
+	int cpu = mf_alloc_cpu(pg, __atomic_load_n(&place->cpu, __ATOMIC_RELAXED), &is_auto);
+	struct mf_zone *zone;
+	int node;
+
+	if (cpu < 0)
+		return false;
+	node = pg->topo->cpu_node[cpu];
+	zone = pg->node_zone[node][highest];
+	if (!zone || zone->node != node || !above_mark(zone, highest, order) || !has_block(zone, order) ||
+	    !mf_pcp_take_hit(pg, zone, cpu, list, pfn))
+		return false;
+	count_zone(pg, zone->index, numa ? MF_STAT_alloc_local_fast : MF_STAT_alloc_plain_fast, order);
+	return true;
+}
+
 /* Other kinds, larger blocks and interleaving: the same steps, a few more of them. */
 static NEVER_INLINE int alloc_other(struct mf_placement *place, memfs_gfp gfp, unsigned order, memfs_pfn *out)
 {
@@ -165,13 +193,17 @@ static NEVER_INLINE int alloc_other(struct mf_placement *place, memfs_gfp gfp, u
 	struct mf_zone *zone;
 	unsigned cpu;
 
-	if (!fast || gfp & SLOW_FLAGS || list < 0)
+	if (gfp & SLOW_FLAGS || list < 0)
 		return alloc_slow(pg, place, gfp, order, out);
+	if (!fast)
+		return __atomic_load_n(&place->fast, __ATOMIC_RELAXED) & MF_FAST_PINNED &&
+				       __atomic_load_n(&pg->locked_ok, __ATOMIC_RELAXED) &&
+				       take_locked(pg, place, (unsigned)list, highest, order, &out->v)
+			       ? 0
+			       : alloc_slow(pg, place, gfp, order, out);
 	cpu = mf_rseq_cpu_at(pg->rseq_offset);
 	zone = pg->local_zone[cpu * MF_NR_ZONE_TYPES + highest];
-	/* A large block must be there besides: in the zone, not only on the list (behaviour 2.3). */
-	if (order > 0 &&
-	    !__atomic_load_n(&zone->buddy.nr_free[MF_MOVABLE][MEMFS_MAX_PAGE_ORDER], __ATOMIC_RELAXED))
+	if (!has_block(zone, order))
 		return alloc_slow(pg, place, gfp, order, out);
 	if (fast & MF_FAST_INTERLEAVE)
 		return take_interleaved(pg, place, cpu, (unsigned)list, highest, order, &out->v)

@@ -201,6 +201,10 @@ static void set_fast(struct mf_page *pg, const struct mf_page_knobs *knobs, bool
 		mask = MF_FAST_AUTO;
 	else if (rseq && !knobs->init_on_alloc && knobs->numa_stat)
 		mask = MF_FAST_LOCAL | MF_FAST_INTERLEAVE;
+	__atomic_store_n(&pg->locked_ok,
+			 knobs->pcp_mode != MF_PCP_OFF && !knobs->init_on_alloc &&
+				 (!knobs->numa || knobs->numa_stat),
+			 __ATOMIC_RELAXED);
 	__atomic_store_n(&pg->fast_mask, mask, __ATOMIC_RELAXED);
 	__atomic_store_n(&pg->fast_column, knobs->numa ? MF_STAT_COLUMN_LOCAL : MF_STAT_COLUMN_PLAIN,
 			 __ATOMIC_RELAXED);

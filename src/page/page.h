@@ -56,6 +56,7 @@ struct mf_page_knobs {
  */
 #define MF_FAST_AUTO 1u	      /* the CPU is the caller's own */
 #define MF_FAST_LOCAL 2u      /* and the policy DEFAULT or LOCAL with every node allowed */
+#define MF_FAST_PINNED 8u     /* DEFAULT or LOCAL with every node allowed, whatever the CPU */
 #define MF_FAST_INTERLEAVE 4u /* and the policy interleaves over nodes that are all allowed */
 
 struct mf_placement {

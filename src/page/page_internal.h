@@ -119,6 +119,7 @@ struct mf_page {
 	/* read mostly: what the fast path needs first */
 	uint8_t fast_mask;   /* MF_FAST_ bits of placements that may go fast just now */
 	uint8_t free_mask;   /* the same for frees */
+	bool locked_ok;	     /* the short way under the lists' lock may be taken */
 	uint8_t fast_column; /* enum mf_stat_column of local allocations */
 	bool numa;
 	bool numa_stat;
@@ -217,6 +218,8 @@ void mf_zone_set_marks(
 /* --- pcp.c --- */
 /* False: the list had nothing and could not be refilled, or is busy: ask the zone. */
 bool mf_pcp_take(struct mf_page *pg, struct mf_zone *zone, const struct mf_alloc *a, uint32_t *pfn);
+/* The same for a list that has something, under its lock, as a visitor; no refill. */
+bool mf_pcp_take_hit(struct mf_page *pg, struct mf_zone *zone, int cpu, unsigned index, uint32_t *pfn);
 size_t mf_pcp_take_many(struct mf_page *pg, struct mf_zone *zone, const struct mf_alloc *a, size_t n,
 			uint32_t *pfns);
 /* False, or fewer than n: busy, or not a kind the lists keep: give it to the zone. */

@@ -385,6 +385,23 @@ bool mf_pcp_take(struct mf_page *pg, struct mf_zone *zone, const struct mf_alloc
 	return filled;
 }
 
+bool mf_pcp_take_hit(struct mf_page *pg, struct mf_zone *zone, int cpu, unsigned index, uint32_t *pfn)
+{
+	struct mf_pcp *pcp = &zone->pcp[cpu];
+	struct mf_pcp_list *list = &pcp->list[index];
+	bool hit;
+
+	if (!enter(pg, zone, cpu, true))
+		return false;
+	hit = list_count(list) > 0;
+	if (hit) {
+		pcp->free_count >>= 1;
+		pop(pcp, list, mf_pcp_list_order(index), 1, pfn);
+	}
+	leave(pg, pcp, false);
+	return hit;
+}
+
 static size_t fast_take_many(struct mf_page *pg, struct mf_pcp *pcp, struct mf_pcp_list *list, size_t n,
 			     uint32_t *pfns)
 {

@@ -55,10 +55,10 @@ static void put_fast(struct mf_placement *place, mf_nodemask memory)
 {
 	const struct mf_policy *policy = &place->policy;
 	bool local = policy->mode == MF_MPOL_DEFAULT || policy->mode == MF_MPOL_LOCAL;
-	uint8_t fast = 0;
+	uint8_t fast = local && (place->allowed & memory) == memory ? MF_FAST_PINNED : 0;
 
 	if (place->cpu == MEMFS_CPU_AUTO) {
-		fast = MF_FAST_AUTO;
+		fast |= MF_FAST_AUTO;
 		if (local && (place->allowed & memory) == memory)
 			fast |= MF_FAST_LOCAL;
 		if (mf_policy_interleaves(policy) && !(policy->nodes & ~(place->allowed & memory)))
@@ -115,6 +115,7 @@ void mf_placement_init(struct mf_placement *place, struct mf_page *pg)
 		.policy = { .mode = MF_MPOL_DEFAULT, .allowed = topo->nodes },
 		.allowed = topo->nodes,
 	};
+	put_fast(place, topo->memory);
 }
 
 void mf_placement_set_policy(struct mf_placement *place, const struct mf_policy *policy,
@@ -127,17 +128,6 @@ void mf_placement_set_policy(struct mf_placement *place, const struct mf_policy 
 	write_end(place);
 }
 
-/* What is owed to a node that the policy no longer has is never paid (behaviour 1.8). */
-static void drop_owed(struct mf_placement *place, mf_nodemask nodes)
-{
-	struct mf_rotation rotation = mf_placement_rotation(place);
-
-	if (rotation.il_weight && !mf_node_isset(nodes, rotation.il_prev)) {
-		rotation.il_weight = 0;
-		__atomic_store_n(&place->rotation, mf_rotation_pack(rotation), __ATOMIC_RELEASE);
-	}
-}
-
 int mf_placement_set_allowed(struct mf_placement *place, mf_nodemask allowed, const struct mf_topo *topo)
 {
 	struct mf_policy policy = place->policy;
@@ -148,7 +138,6 @@ int mf_placement_set_allowed(struct mf_placement *place, mf_nodemask allowed, co
 	mf_placement_context(topo, allowed, &context);
 	mf_policy_rebind(&policy, &context);
 	write_begin(place);
-	drop_owed(place, policy.nodes);
 	PUT(place->allowed, allowed);
 	put_policy(place, &policy, topo);
 	write_end(place);

@@ -18,6 +18,7 @@ unsigned mf_rseq_cpu_limit(void)
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 
 static bool usable;
@@ -43,12 +44,18 @@ bool mf_rseq_usable(void)
 
 /*
  * The one-CPU form is refused for a CPU that is offline or unknown to older
- * kernels; the form for all CPUs is always right, only dearer.
+ * kernels; the form for all CPUs is always right, only dearer.  A child of fork()
+ * starts unregistered, so both may be refused there once.  To go on without a
+ * fence would hand out pages twice: that is worse than to stop.
  */
 void mf_rseq_fence(int cpu)
 {
-	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, MEMBARRIER_CMD_FLAG_CPU, cpu) != 0)
-		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0);
+	const int fence = MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ;
+
+	if (membarrier(fence, MEMBARRIER_CMD_FLAG_CPU, cpu) == 0 || membarrier(fence, 0, 0) == 0)
+		return;
+	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0) != 0 || membarrier(fence, 0, 0) != 0)
+		abort();
 }
 
 #else
