@@ -94,6 +94,18 @@ static bool walk(struct mf_page *pg, const struct mf_alloc *a, enum mf_watermark
 	return false;
 }
 
+/* The nodes preferred are asked as deep as they go before any other (behaviour 1.1). */
+static bool walk_preferred(struct mf_page *pg, const struct mf_alloc *a, enum mf_watermark mark,
+			   uint32_t *pfn, struct mf_zone **from)
+{
+	struct mf_alloc deep = *a;
+
+	if (mark == MF_WMARK_LOW && walk(pg, a, mark, pfn, from))
+		return true;
+	mf_alloc_entitle(&deep);
+	return walk(pg, &deep, MF_WMARK_MIN, pfn, from);
+}
+
 static bool walk_filters(struct mf_page *pg, struct mf_alloc *a, enum mf_watermark mark, uint32_t *pfn,
 			 struct mf_zone **from)
 {
@@ -102,7 +114,7 @@ static bool walk_filters(struct mf_page *pg, struct mf_alloc *a, enum mf_waterma
 
 	if (a->first_filter != filter && a->first_filter) {
 		a->filter = a->first_filter;
-		got = walk(pg, a, mark, pfn, from);
+		got = walk_preferred(pg, a, mark, pfn, from);
 		if (!got)
 			a->filter = filter;
 	}

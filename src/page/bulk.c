@@ -63,8 +63,14 @@ static size_t walk_filters(struct mf_page *pg, struct mf_alloc *a, enum mf_water
 	size_t got = 0;
 
 	if (a->first_filter != filter && a->first_filter) {
-		a->filter = a->first_filter;
+		struct mf_alloc deep = *a;
+
+		/* As deep as the nodes preferred go before any other is asked. */
+		a->filter = deep.filter = a->first_filter;
+		mf_alloc_entitle(&deep);
 		got = walk(pg, a, mark, n, pfns);
+		if (got < n)
+			got += walk(pg, &deep, MF_WMARK_MIN, n - got, pfns + got);
 		a->filter = filter;
 	}
 	return got < n ? got + walk(pg, a, mark, n - got, pfns + got) : got;

@@ -77,6 +77,46 @@ bool mf_page_zone_below_low(const struct mf_page *pg, unsigned index)
 	return zone && mf_zone_free_pages(zone) < GET(zone->wmark[MF_WMARK_LOW]);
 }
 
+static unsigned check_list(const struct mf_page *pg, const struct mf_zone *zone, const struct mf_pcp *pcp,
+			   unsigned index, struct mf_outbuf *out)
+{
+	const struct mf_pcp_list *list = &pcp->list[index];
+	unsigned order = mf_pcp_list_order(index), bad = 0;
+
+	if (list->stack.top < list->start || list->stack.bottom < list->stack.top ||
+	    list->stack.bottom > list->start + list->capacity) {
+		mf_outbuf_printf(out, "zone %u cpu %d list %u: entries outside their place\n", zone->index,
+				 pcp->cpu, index);
+		return 1;
+	}
+	for (const uint32_t *entry = list->stack.top; entry < list->stack.bottom; entry++) {
+		if (mf_page_zone(pg, *entry) == (int)zone->index && !(*entry & ((1u << order) - 1)) &&
+		    !mf_buddy_page_is_free(&zone->buddy, *entry))
+			continue;
+		mf_outbuf_printf(out, "zone %u cpu %d list %u: pfn %u does not belong there\n", zone->index,
+				 pcp->cpu, index, *entry);
+		bad++;
+	}
+	return bad;
+}
+
+unsigned mf_pcp_check_set(struct mf_page *pg, struct mf_zone *zone, const struct mf_pcp *pcp,
+			  struct mf_outbuf *out)
+{
+	unsigned bad = 0;
+
+	mf_zone_lock(pg, zone, false);
+	for (unsigned i = 0; i < MF_PCP_LISTS; i++)
+		bad += check_list(pg, zone, pcp, i, out);
+	mf_zone_unlock(zone);
+	if (pcp->count != mf_pcp_count(pcp)) {
+		mf_outbuf_printf(out, "zone %u cpu %d: %u pages on the lists, %u counted\n", zone->index,
+				 pcp->cpu, mf_pcp_count(pcp), pcp->count);
+		bad++;
+	}
+	return bad;
+}
+
 static unsigned check_zone(struct mf_page *pg, struct mf_zone *zone, uint64_t *accounted,
 			   struct mf_outbuf *out)
 {

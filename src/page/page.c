@@ -332,7 +332,8 @@ int mf_page_create(const struct mf_topo *topo, struct mf_plat *plat, struct mf_f
 	pg->plat = plat;
 	pg->fault = fault;
 	pg->cpu_limit = topo->cpu_limit;
-	pg->rseq_offset = mf_rseq_usable() ? mf_rseq_offset() : 0;
+	/* Also where sequences cannot be used: the fast paths look at the CPU first; it reads as 0 there. */
+	pg->rseq_offset = mf_rseq_offset();
 	pg->local_cpus = mf_rseq_cpu_limit() > topo->cpu_limit ? mf_rseq_cpu_limit() : topo->cpu_limit;
 	pg->pfn_limit = topo->pfn_limit;
 	pg->base_bytes = (size_t)topo->pfn_limit << MEMFS_PAGE_SHIFT;

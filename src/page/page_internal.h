@@ -233,6 +233,9 @@ void mf_pcp_tick(struct mf_page *pg, struct mf_zone *zone);
 void mf_pcp_resize(struct mf_page *pg, struct mf_zone *zone);
 uint32_t mf_pcp_count(const struct mf_pcp *pcp); /* pages; exact when the owner stands still */
 unsigned mf_pcp_check(struct mf_page *pg, struct mf_zone *zone, uint64_t *pages, struct mf_outbuf *out);
+/* info.c: one set, shut and its lock held. */
+unsigned mf_pcp_check_set(struct mf_page *pg, struct mf_zone *zone, const struct mf_pcp *pcp,
+			  struct mf_outbuf *out);
 void mf_pcp_destroy_zone(struct mf_page *pg, struct mf_zone *zone);
 
 /* --- place.c: from a policy to a preferred node and a filter --- */

@@ -130,6 +130,22 @@ static void publish(struct mf_page *pg, struct mf_zone *zone, struct mf_pcp *pcp
 }
 
 /*
+ * Lists in zeroed memory look open to CPU 0: harmless while their stacks are
+ * NULL from end to end, but a sequence of a thread that has just moved to CPU 0
+ * must not see them half made.
+ */
+static void shut_zeroed(struct mf_pcp *pcp, int cpu)
+{
+	uint32_t zero = 0;
+
+	/* CPU 0's own are shut from the start: there, 0 means open. */
+	if (cpu != 0 && mf_rseq_usable() &&
+	    __atomic_compare_exchange_n(&pcp->owner, &zero, MF_RSEQ_SHUT, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED))
+		mf_rseq_fence(0);
+}
+
+/*
  * The stacks are address space until pages pass through them; they are made
  * before the zone lock, which decides the race.
  */
@@ -143,6 +159,7 @@ static bool make_ready(struct mf_page *pg, struct mf_zone *zone, struct mf_pcp *
 	entries = pg->plat->ops->meta_alloc(pg->plat, bytes);
 	if (!entries)
 		return false;
+	shut_zeroed(pcp, cpu);
 	if (!mf_zone_lock(pg, zone, only_try)) {
 		pg->plat->ops->meta_free(pg->plat, entries, bytes);
 		return false;
@@ -178,6 +195,12 @@ static bool is_open(const struct mf_pcp *pcp)
 	return __atomic_load_n(&pcp->owner, __ATOMIC_RELAXED) != MF_RSEQ_SHUT;
 }
 
+/* Half for each free (behaviour 2.5). */
+static void lower_alloc_factor(struct mf_pcp *pcp, uint64_t frees)
+{
+	pcp->alloc_factor = frees < 8 ? (uint8_t)(pcp->alloc_factor >> frees) : 0;
+}
+
 static void count_frees(const struct mf_zone *zone, struct mf_pcp *pcp, uint64_t pages)
 {
 	uint32_t most = get_batch(zone) << MF_PCP_BATCH_SCALE_MAX;
@@ -191,21 +214,22 @@ static void count_frees(const struct mf_zone *zone, struct mf_pcp *pcp, uint64_t
  */
 static void catch_up(const struct mf_zone *zone, struct mf_pcp *pcp)
 {
-	uint64_t frees = 0;
+	uint64_t frees = 0, blocks = 0;
 	bool taken = false;
 
 	for (unsigned i = 0; i < MF_PCP_LISTS; i++) {
 		ptrdiff_t pushed = pcp->list[i].seen_top - pcp->list[i].stack.top;
 
-		if (pushed > 0)
+		if (pushed > 0) {
 			frees += (uint64_t)pushed << mf_pcp_list_order(i);
+			blocks += (uint64_t)pushed;
+		}
 		taken |= pushed < 0;
 	}
 	if (taken)
 		pcp->free_count >>= 1;
 	count_frees(zone, pcp, frees);
-	if (frees)
-		pcp->alloc_factor = 0;
+	lower_alloc_factor(pcp, blocks);
 	pcp->count = mf_pcp_count(pcp);
 }
 
@@ -240,12 +264,15 @@ static bool enter(struct mf_page *pg, struct mf_zone *zone, int cpu, bool only_t
 static void make_room(struct mf_pcp_list *list, uint32_t room)
 {
 	uint32_t count = list_count(list);
-	uint64_t wanted = (uint64_t)count + 2 * (uint64_t)room;
+	uint64_t wanted = 2 * ((uint64_t)count + room) + 64;
 	uint32_t *bottom;
 
 	if ((uint64_t)(list->stack.top - list->start) >= room)
 		return;
-	/* Twice the room, so that moving is rare; not the far end, so that the memory in use stays small. */
+	/*
+	 * As much again as is moved, so that moving costs a push little, however few come at
+	 * once; not the far end, so that the memory in use stays small.
+	 */
 	bottom = list->start + (wanted < list->capacity ? wanted : list->capacity);
 	memmove(bottom - count, list->stack.top, count * sizeof(*bottom));
 	set_top(list, bottom - count);
@@ -309,7 +336,7 @@ static uint32_t refill_blocks(const struct mf_zone *zone, struct mf_pcp *pcp, un
 	uint32_t base = get_batch(zone), batch = base;
 	uint32_t high = pcp->high, most;
 
-	if (high < base || base <= 1)
+	if (high < base)
 		return 1;
 	if (order == 0)
 		batch = base << pcp->alloc_factor;
@@ -317,6 +344,8 @@ static uint32_t refill_blocks(const struct mf_zone *zone, struct mf_pcp *pcp, un
 		high = high + batch > get_high_max(zone) ? get_high_max(zone) : high + batch;
 		set_high(pcp, high);
 	}
+	if (order > 0 && base <= 1)
+		return 1;
 	if (order > 0)
 		return batch >> order > 2 ? batch >> order : 2;
 	most = high > pcp->count + base ? high - pcp->count - base : 0;
@@ -556,7 +585,7 @@ bool mf_pcp_give(struct mf_page *pg, struct mf_zone *zone, int cpu, bool auto_cp
 	pushed = push(pcp, (unsigned)index, 1, &pfn);
 	if (pushed) {
 		count_frees(zone, pcp, UINT64_C(1) << order);
-		pcp->alloc_factor >>= 1;
+		lower_alloc_factor(pcp, 1);
 		drain_excess(pg, zone, pcp, (unsigned)index, only_try);
 	}
 	leave(pg, pcp, auto_cpu);
@@ -590,7 +619,7 @@ static size_t locked_give_many(struct mf_page *pg, struct mf_zone *zone, struct 
 	if (!push(pcp, index, k, pfns))
 		return 0;
 	count_frees(zone, pcp, k);
-	pcp->alloc_factor = 0;
+	lower_alloc_factor(pcp, k);
 	drain_excess(pg, zone, pcp, index, only_try);
 	return k;
 }
@@ -718,45 +747,6 @@ void mf_pcp_tick(struct mf_page *pg, struct mf_zone *zone)
 
 /* --- looking --- */
 
-static unsigned check_list(const struct mf_page *pg, const struct mf_zone *zone, const struct mf_pcp *pcp,
-			   unsigned index, struct mf_outbuf *out)
-{
-	const struct mf_pcp_list *list = &pcp->list[index];
-	unsigned order = mf_pcp_list_order(index), bad = 0;
-
-	if (list->stack.top < list->start || list->stack.bottom < list->stack.top ||
-	    list->stack.bottom > list->start + list->capacity) {
-		mf_outbuf_printf(out, "zone %u cpu %d list %u: entries outside their place\n", zone->index,
-				 pcp->cpu, index);
-		return 1;
-	}
-	for (const uint32_t *entry = list->stack.top; entry < list->stack.bottom; entry++) {
-		if (mf_page_zone(pg, *entry) == (int)zone->index && !(*entry & ((1u << order) - 1)) &&
-		    !mf_buddy_page_is_free(&zone->buddy, *entry))
-			continue;
-		mf_outbuf_printf(out, "zone %u cpu %d list %u: pfn %u does not belong there\n", zone->index,
-				 pcp->cpu, index, *entry);
-		bad++;
-	}
-	return bad;
-}
-
-static unsigned check_set(struct mf_page *pg, struct mf_zone *zone, struct mf_pcp *pcp, struct mf_outbuf *out)
-{
-	unsigned bad = 0;
-
-	mf_zone_lock(pg, zone, false);
-	for (unsigned i = 0; i < MF_PCP_LISTS; i++)
-		bad += check_list(pg, zone, pcp, i, out);
-	mf_zone_unlock(zone);
-	if (pcp->count != mf_pcp_count(pcp)) {
-		mf_outbuf_printf(out, "zone %u cpu %d: %u pages on the lists, %u counted\n", zone->index,
-				 pcp->cpu, mf_pcp_count(pcp), pcp->count);
-		bad++;
-	}
-	return bad;
-}
-
 /* The zone lock must not be held; each set is entered while it is walked. */
 unsigned mf_pcp_check(struct mf_page *pg, struct mf_zone *zone, uint64_t *pages, struct mf_outbuf *out)
 {
@@ -769,7 +759,7 @@ unsigned mf_pcp_check(struct mf_page *pg, struct mf_zone *zone, uint64_t *pages,
 
 		mf_lock_acquire(&pcp->lock);
 		open = settle(pg, zone, pcp);
-		bad += check_set(pg, zone, pcp, out);
+		bad += mf_pcp_check_set(pg, zone, pcp, out);
 		*pages += pcp->count;
 		leave(pg, pcp, open);
 	}

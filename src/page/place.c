@@ -183,7 +183,8 @@ int mf_alloc_cpu(struct mf_page *pg, int cpu, bool *is_auto)
 {
 	*is_auto = cpu == MEMFS_CPU_AUTO;
 	if (*is_auto) {
-		cpu = mf_rseq_cpu();
+		/* Where glibc did not register, the rseq area says CPU 0 for every thread. */
+		cpu = __atomic_load_n(&pg->rseq, __ATOMIC_RELAXED) ? mf_rseq_cpu() : -1;
 		if (cpu < 0)
 			cpu = pg->plat->ops->current_cpu(pg->plat);
 	}

@@ -8,6 +8,9 @@
  */
 #include "page/page_internal.h"
 
+/* Blocks moved under one hold of the lock, at most: bounds the time others wait. */
+#define HOLD_MOST 4096u
+
 /* Where a deferred block keeps its link and order: in its own first bytes. */
 struct deferred_block {
 	uint64_t next; /* pfn + 1, 0 the end */
@@ -89,7 +92,7 @@ uint64_t mf_zone_available(const struct mf_zone *zone, const struct mf_alloc *a,
 
 	if (a->memalloc)
 		return free;
-	if (!a->min_reserve && !a->highatomic)
+	if (!a->min_reserve && !a->non_block)
 		min += free_highatomic(zone);
 	if (a->min_reserve) {
 		min -= mark / 2;
@@ -161,8 +164,8 @@ static bool take_locked(struct mf_page *pg, struct mf_zone *zone, const struct m
 	if (mf_buddy_take(buddy, a->type, a->order, pfn) ||
 	    take_fallback(pg, zone, a->type, a->order, false, pfn))
 		return true;
-	/* An atomic request for single pages may eat into the reserve, too, rather than fail. */
-	return a->non_block && a->min_reserve && mf_buddy_take(buddy, MF_HIGHATOMIC, a->order, pfn);
+	/* A request that cannot wait may eat into the reserve, too, rather than fail. */
+	return a->non_block && mf_buddy_take(buddy, MF_HIGHATOMIC, a->order, pfn);
 }
 
 bool mf_zone_take(struct mf_page *pg, struct mf_zone *zone, const struct mf_alloc *a, uint32_t *pfn)
@@ -176,13 +179,12 @@ bool mf_zone_take(struct mf_page *pg, struct mf_zone *zone, const struct mf_allo
 	return got;
 }
 
-size_t mf_zone_take_many(struct mf_page *pg, struct mf_zone *zone, unsigned order, enum mf_migrate_type type,
-			 bool only_try, bool nofragment, size_t n, uint32_t *pfns)
+/* Under the lock; type first, then what others have. */
+static size_t take_many_locked(struct mf_page *pg, struct mf_zone *zone, unsigned order,
+			       enum mf_migrate_type type, bool nofragment, size_t n, uint32_t *pfns)
 {
 	size_t got = 0;
 
-	if (mf_fault_hit(pg->fault, MF_FAULT_pcp_refill) || !mf_zone_lock(pg, zone, only_try))
-		return 0;
 	while (got < n) {
 		size_t before = got;
 
@@ -196,7 +198,24 @@ size_t mf_zone_take_many(struct mf_page *pg, struct mf_zone *zone, unsigned orde
 			got++;
 		}
 	}
-	mf_zone_unlock(zone);
+	return got;
+}
+
+size_t mf_zone_take_many(struct mf_page *pg, struct mf_zone *zone, unsigned order, enum mf_migrate_type type,
+			 bool only_try, bool nofragment, size_t n, uint32_t *pfns)
+{
+	size_t got = 0, want, more;
+
+	if (mf_fault_hit(pg->fault, MF_FAULT_pcp_refill))
+		return 0;
+	do {
+		want = n - got < HOLD_MOST ? n - got : HOLD_MOST;
+		if (!mf_zone_lock(pg, zone, only_try))
+			break;
+		more = take_many_locked(pg, zone, order, type, nofragment, want, pfns + got);
+		mf_zone_unlock(zone);
+		got += more;
+	} while (got < n && more == want);
 	return got;
 }
 
@@ -219,10 +238,15 @@ bool mf_zone_give(struct mf_page *pg, struct mf_zone *zone, unsigned order, bool
 void mf_zone_give_anyhow(struct mf_page *pg, struct mf_zone *zone, unsigned order, bool only_try, size_t n,
 			 const uint32_t *pfns)
 {
-	if (mf_zone_give(pg, zone, order, only_try, n, pfns))
-		return;
-	for (size_t i = 0; i < n; i++)
-		defer(pg, zone, pfns[i], order);
+	while (n) {
+		size_t k = n < HOLD_MOST ? n : HOLD_MOST;
+
+		if (!mf_zone_give(pg, zone, order, only_try, k, pfns))
+			for (size_t i = 0; i < k; i++)
+				defer(pg, zone, pfns[i], order);
+		pfns += k;
+		n -= k;
+	}
 }
 
 /*

@@ -5,21 +5,16 @@
  */
 #include "plat/rseq.h"
 
-#include <unistd.h>
-
-unsigned mf_rseq_cpu_limit(void)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-
-	return cpus > 0 ? (unsigned)cpus : 1;
-}
-
 #if MF_HAVE_RSEQ
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <unistd.h>
+
+/* The most that Linux can be built for here. */
+#define MOST_CPUS 8192
 
 static bool usable;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -34,6 +29,15 @@ static void find_out(void)
 	if (__rseq_size == 0 || mf_rseq_cpu() < 0)
 		return;
 	usable = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0) == 0;
+}
+
+/*
+ * Not what the host says it has: CPUs may be added while we run, their numbers
+ * may have gaps, and containers show a part of them.
+ */
+unsigned mf_rseq_cpu_limit(void)
+{
+	return MOST_CPUS;
 }
 
 bool mf_rseq_usable(void)
@@ -51,14 +55,23 @@ bool mf_rseq_usable(void)
 void mf_rseq_fence(int cpu)
 {
 	const int fence = MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ;
+	int saved = errno; /* a signal handler's caller may be looking at it */
 
-	if (membarrier(fence, MEMBARRIER_CMD_FLAG_CPU, cpu) == 0 || membarrier(fence, 0, 0) == 0)
+	if (membarrier(fence, MEMBARRIER_CMD_FLAG_CPU, cpu) == 0)
 		return;
-	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0) != 0 || membarrier(fence, 0, 0) != 0)
+	if (membarrier(fence, 0, 0) != 0 &&
+	    (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0) != 0 ||
+	     membarrier(fence, 0, 0) != 0))
 		abort();
+	errno = saved;
 }
 
 #else
+
+unsigned mf_rseq_cpu_limit(void)
+{
+	return 1;
+}
 
 bool mf_rseq_usable(void)
 {
