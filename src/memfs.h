@@ -136,7 +136,7 @@ int memfs_alloc_pages_node(struct memfs_task *t, int node, memfs_gfp gfp, unsign
 void memfs_free_pages(struct memfs_task *t, memfs_pfn pfn, unsigned order);
 
 /*
- * memfs_alloc_bulk - n single pages into out[0..n), grouped by node.
+ * memfs_alloc_bulk - n single pages into out[0..n), grouped by node as long as no node is short.
  * Returns how many were handed out (out[] beyond is untouched); the rotation
  * advances by exactly that number.
  */

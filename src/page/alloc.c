@@ -72,9 +72,9 @@ void mf_alloc_entitle(struct mf_alloc *a)
 	a->memalloc = (a->gfp & MEMFS___GFP_MEMALLOC) && !(a->gfp & MEMFS___GFP_NOMEMALLOC);
 }
 
-/* Along the zonelist once.  true: *pfn and *from. */
-static bool walk(struct mf_page *pg, const struct mf_alloc *a, enum mf_watermark mark, uint32_t *pfn,
-		 struct mf_zone **from)
+/* Along the zonelist once, as the request stands.  true: *pfn and *from. */
+static bool walk_zones(struct mf_page *pg, const struct mf_alloc *a, enum mf_watermark mark, uint32_t *pfn,
+		       struct mf_zone **from)
 {
 	const struct mf_zonelist *list = &pg->zonelist[a->node];
 
@@ -92,6 +92,25 @@ static bool walk(struct mf_page *pg, const struct mf_alloc *a, enum mf_watermark
 		}
 	}
 	return false;
+}
+
+/*
+ * Before a zone Normal breaks pageblocks of other types, the DMA32 beside it is
+ * asked; before another node is, it may (behaviour 2.2: locality first).
+ */
+static bool walk(struct mf_page *pg, const struct mf_alloc *a, enum mf_watermark mark, uint32_t *pfn,
+		 struct mf_zone **from)
+{
+	if (a->highest >= MF_ZONE_NORMAL && pg->zone[mf_zone_index(a->node, MF_ZONE_NORMAL)] &&
+	    pg->zone[mf_zone_index(a->node, MF_ZONE_DMA32)] && mf_node_isset(a->filter, a->node)) {
+		struct mf_alloc whole = *a;
+
+		whole.nofragment = true;
+		whole.filter = mf_node_bit(a->node);
+		if (walk_zones(pg, &whole, mark, pfn, from))
+			return true;
+	}
+	return walk_zones(pg, a, mark, pfn, from);
 }
 
 /* The nodes preferred are asked as deep as they go before any other (behaviour 1.1). */

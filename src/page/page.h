@@ -104,7 +104,7 @@ int mf_page_alloc(struct mf_page *pg, struct mf_placement *place, const struct m
 		  memfs_pfn *out);
 /*
  * n single pages (request->order must be 0).  Returns the number handed out;
- * out[] beyond is untouched.  By a task policy or a node: grouped by node, at
+ * out[] beyond is untouched.  By a task policy or a node: grouped by node as long as no node is short, at
  * most one node call per node that receives pages.  With request->vma:
  * out[i] is the page of index request->index + i as long as nothing is short.
  */

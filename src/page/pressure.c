@@ -22,6 +22,17 @@
 	for (unsigned zone##_i = 0; zone##_i < MF_MAX_ZONES; zone##_i++) \
 		for (struct mf_zone *zone = (pg)->zone[zone##_i]; zone; zone = NULL)
 
+/* Nobody reclaims here: a boost that keeps pages from a request about to fail has done what it can. */
+static void end_boost(struct mf_page *pg, struct mf_zone *zone)
+{
+	if (!__atomic_load_n(&zone->boost, __ATOMIC_RELAXED))
+		return;
+	mf_zone_lock(pg, zone, false);
+	__atomic_store_n(&zone->boost, 0, __ATOMIC_RELAXED);
+	mf_zone_set_marks(zone);
+	mf_zone_unlock(zone);
+}
+
 static void drain_zone(struct mf_page *pg, struct mf_zone *zone)
 {
 	mf_pcp_drain_zone(pg, zone);
@@ -77,6 +88,7 @@ bool mf_pressure_relieve(struct mf_page *pg, const struct mf_alloc *a)
 			await_pages(pg, NULL);
 		drain_zone(pg, zone);
 		mf_zone_unreserve_highatomic(pg, zone, false);
+		end_boost(pg, zone);
 	}
 	return true;
 }

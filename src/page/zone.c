@@ -162,7 +162,7 @@ static bool take_locked(struct mf_page *pg, struct mf_zone *zone, const struct m
 	if (a->highatomic && mf_buddy_take(buddy, MF_HIGHATOMIC, a->order, pfn))
 		return true;
 	if (mf_buddy_take(buddy, a->type, a->order, pfn) ||
-	    take_fallback(pg, zone, a->type, a->order, false, pfn))
+	    take_fallback(pg, zone, a->type, a->order, a->nofragment, pfn))
 		return true;
 	/* A request that cannot wait may eat into the reserve, too, rather than fail. */
 	return a->non_block && mf_buddy_take(buddy, MF_HIGHATOMIC, a->order, pfn);

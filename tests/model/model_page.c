@@ -163,9 +163,23 @@ static void check_nodes(struct run *run, const struct wish *wish, const memfs_pf
 	}
 }
 
-/* Pages of a node stand together; a range follows its indexes. */
+/* No node was short: each gave its share and no page more. */
+static bool shares_are_met(const struct run *run, const struct wish *wish, const memfs_pfn *pfns)
+{
+	uint64_t by_node[64] = { 0 };
+
+	for (uint64_t i = 0; i < wish->n; i++)
+		by_node[mf_page_node(run->pg, pfns[i].v)]++;
+	for (int node = 0; node < 64; node++)
+		if (by_node[node] != wish->turn[node])
+			return false;
+	return true;
+}
+
+/* Pages of a node stand together while no node is short; a range follows its indexes. */
 static void check_order(struct run *run, const struct wish *wish, const memfs_pfn *pfns)
 {
+	bool met = shares_are_met(run, wish, pfns);
 	mf_nodemask left = 0;
 	int last = -1;
 
@@ -178,7 +192,7 @@ static void check_order(struct run *run, const struct wish *wish, const memfs_pf
 			expect(run, node == wanted || !wish->turn[wanted],
 			       "a page of a range is not of its index's node");
 		} else if (node != last && wish->turn[node]) {
-			expect(run, run->knobs.bulk_split || !mf_node_isset(left, node),
+			expect(run, run->knobs.bulk_split || !met || !mf_node_isset(left, node),
 			       "pages are not grouped by node");
 			left |= mf_node_bit(node);
 			last = node;
