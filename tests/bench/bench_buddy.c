@@ -17,7 +17,8 @@ static unsigned scale = 100;
 
 static void *meta_alloc(struct mf_plat *plat, size_t bytes)
 {
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *at =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	(void)plat;
 	return at == MAP_FAILED ? NULL : at;
@@ -150,8 +151,8 @@ static void bench_stack(unsigned order)
 			mf_buddy_give(&buddy, pfns[i], order);
 		give += now_ns() - start;
 	}
-	printf("stack512_order%u take %.2f ns, give in random order %.2f ns\n", order, (take / rounds - clock) / 512,
-	       (give / rounds - clock) / 512);
+	printf("stack512_order%u take %.2f ns, give in random order %.2f ns\n", order,
+	       (take / rounds - clock) / 512, (give / rounds - clock) / 512);
 	mf_buddy_destroy(&buddy);
 }
 
@@ -208,10 +209,11 @@ static void bench_random_give(unsigned mib, size_t batch)
 		mf_buddy_give_bulk(&buddy, n / 2 - i < batch ? n / 2 - i : batch, pfns + i);
 	start = now_ns();
 	for (size_t got = 0; got < n / 2;)
-		got += mf_buddy_take_bulk(&buddy, MF_MOVABLE, n / 2 - got < 63 ? n / 2 - got : 63, pfns + got);
+		got += mf_buddy_take_bulk(&buddy, MF_MOVABLE, n / 2 - got < 63 ? n / 2 - got : 63,
+					  pfns + got);
 	retake = now_ns() - start;
-	printf("random_give_%uMiB_batch%zu %.2f ns a page (take all first time %.2f, take scattered half %.2f)\n", mib,
-	       batch, give / (double)n, take / (double)n, retake / (double)(n / 2));
+	printf("random_give_%uMiB_batch%zu %.2f ns a page (take all first time %.2f, take scattered half %.2f)\n",
+	       mib, batch, give / (double)n, take / (double)n, retake / (double)(n / 2));
 	free(pfns);
 	mf_buddy_destroy(&buddy);
 }
@@ -238,12 +240,13 @@ static void bench_churn(unsigned percent)
 		for (size_t i = 0; i < tenth; i += 63)
 			mf_buddy_give_bulk(&buddy, tenth - i < 63 ? tenth - i : 63, pfns + i);
 		for (size_t i = 0; i < tenth;)
-			i += mf_buddy_take_bulk(&buddy, MF_MOVABLE, tenth - i < 63 ? tenth - i : 63, pfns + i);
+			i += mf_buddy_take_bulk(&buddy, MF_MOVABLE, tenth - i < 63 ? tenth - i : 63,
+						pfns + i);
 	}
 	ideal = buddy.nr_free_pages / 512;
 	found = buddy.nr_free[MF_MOVABLE][9] + 2 * buddy.nr_free[MF_MOVABLE][10];
-	printf("churn_%u%% free 2 MiB blocks %llu of ideal %llu = %.1f %%\n", percent, (unsigned long long)found,
-	       (unsigned long long)ideal, 100.0 * (double)found / (double)ideal);
+	printf("churn_%u%% free 2 MiB blocks %llu of ideal %llu = %.1f %%\n", percent,
+	       (unsigned long long)found, (unsigned long long)ideal, 100.0 * (double)found / (double)ideal);
 	free(pfns);
 	mf_buddy_destroy(&buddy);
 }

@@ -65,7 +65,7 @@ static void check_printed_u64(const char *format_of_base, uint64_t value)
 
 static void fuzz_u64(struct fuzz_input *input)
 {
-	uint64_t max = limit_of(input), value = UNTOUCHED, wanted;
+	uint64_t max = limit_of(input), value = UNTOUCHED, wanted = 0;
 	struct mf_text text = rest_of(input);
 	int error = mf_parse_u64(text, max, &value);
 
