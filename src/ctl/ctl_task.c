@@ -20,24 +20,27 @@ struct task_view {
 	uint64_t live_pages[64];
 };
 
-static void copy_task(const struct mf_task *task, struct task_view *view)
+/* With writers kept out: one that holds tasks.lock, as here, is not made to wait for the sequence count. */
+static void copy_task(struct mf_task *task, struct task_view *view)
 {
+	mf_lock_acquire(&task->lock);
 	mf_placement_read(&task->place, &view->policy, &view->allowed);
 	view->rotation = mf_placement_rotation(&task->place);
 	view->cpu = __atomic_load_n(&task->place.cpu, __ATOMIC_RELAXED);
+	mf_lock_release(&task->lock);
 	for (int node = 0; node < 64; node++)
 		view->live_pages[node] = atomic_load_explicit(&task->live_pages[node], memory_order_relaxed);
 }
 
 static int view_task(struct memfs *m, const struct mf_ctl_node *node, struct task_view *view)
 {
-	const struct mf_named *named;
+	struct mf_named *named;
 	int error = -ENODEV;
 
 	mf_lock_acquire(&m->tasks.lock);
 	named = mf_name_table_find(&m->tasks.table, mf_text_of(node->name));
 	if (named && named->serial == node->serial) {
-		copy_task((const struct mf_task *)named, view);
+		copy_task((struct mf_task *)named, view);
 		error = 0;
 	}
 	mf_lock_release(&m->tasks.lock);

@@ -541,8 +541,8 @@ static void test_highatomic(void)
 	stop(&m);
 }
 
-/* Alternating auto and fixed CPUs, so that gates open and shut. */
-static void test_gate(void)
+/* Alternating auto and fixed CPUs, so that lists are opened and shut. */
+static void test_visitors(void)
 {
 	struct mf_placement fixed;
 	static memfs_pfn pfns[1000];
@@ -771,7 +771,7 @@ static const struct unit_test tests[] = {
 	UNIT_TEST(test_nofail_waits),
 	UNIT_TEST(test_trim),
 	UNIT_TEST(test_highatomic),
-	UNIT_TEST(test_gate),
+	UNIT_TEST(test_visitors),
 	UNIT_TEST(test_signal_handler),
 	UNIT_TEST(test_irq_bypass),
 	UNIT_TEST(test_pcp_modes),
