@@ -3,8 +3,8 @@
  * tasks/NAME/: policy, rotation, allowed nodes and CPU of a task.
  *
  * A task that has gone since the path was looked up is -ENODEV.  Writing pins
- * the task; reading copies what it needs under tasks.lock instead, so that a
- * reader never makes the rmdir of somebody else fail with EBUSY.
+ * the task; reading copies what it needs under tasks.lock and the task's own
+ * instead, so that a reader never makes the rmdir of somebody else fail with EBUSY.
  */
 #include "ctl/ctl_internal.h"
 

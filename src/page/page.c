@@ -136,7 +136,7 @@ static void index_zones(struct mf_page *pg)
 		pg->cpu_zone[cpu] = zone == pg->no_zone ? -1 : (int16_t)zone->index;
 	}
 	pg->stat.cpu_zone = pg->cpu_zone;
-	pg->stat.nr_cpus = pg->local_cpus < MF_STAT_CPUS ? pg->local_cpus : MF_STAT_CPUS;
+	pg->stat.nr_cpus = pg->cpu_limit; /* those beyond have no zone */
 }
 
 /* --- knobs --- */

@@ -324,12 +324,31 @@ uint64_t mf_stat_zone_read(struct mf_stat_set *set, unsigned zone, enum mf_stat_
 	return sum;
 }
 
-uint64_t mf_stat_read(struct mf_stat_set *set, enum mf_stat_id id)
+/* One row of all zones as it was counted; each CPU is looked at once, not once a zone. */
+static uint64_t sum_of_all(struct mf_stat_set *set, enum mf_stat_id id)
 {
+	unsigned column = column_of(id);
 	uint64_t sum = 0;
 
-	for (unsigned zone = 0; zone < set->nr_zones; zone++)
-		sum += mf_stat_zone_read(set, zone, id);
+	for (size_t word = id; word < (size_t)set->nr_zones * MF_NR_STATS; word += MF_NR_STATS) {
+		sum += __atomic_load_n(&set->spare[word], __ATOMIC_RELAXED);
+		for (struct mf_stat_shard *shard = first_shard(set); shard; shard = shard->next)
+			sum += __atomic_load_n(&shard->words[word], __ATOMIC_RELAXED);
+	}
+	for (struct mf_stat_shard *shard = first_shard(set); shard; shard = shard->next)
+		for (unsigned cpu = 0; column < MF_NR_STAT_COLUMNS && cpu < set->nr_cpus; cpu++)
+			if (set->cpu_zone[cpu] >= 0)
+				sum += __atomic_load_n(&shard->cpu[cpu][column], __ATOMIC_RELAXED);
+	return sum;
+}
+
+uint64_t mf_stat_read(struct mf_stat_set *set, enum mf_stat_id id)
+{
+	uint64_t sum = sum_of_all(set, id);
+
+	for (unsigned i = 0; i < NR_FOLDS; i++)
+		if (stands_for(&folds[i], id))
+			sum += sum_of_all(set, folds[i].fast);
 	return sum;
 }
 

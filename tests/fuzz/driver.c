@@ -234,6 +234,7 @@ static void change(struct input *input)
 static void run_random(void)
 {
 	static uint8_t room[MAX_LENGTH];
+	uint64_t changes = 0, wanted = random_below(NR_CHANGES);
 	struct input input = { room, 0 };
 	uint8_t *exact;
 
@@ -242,7 +243,7 @@ static void run_random(void)
 
 		insert_bytes(&input, 0, from->bytes, from->length);
 	}
-	for (uint64_t i = random_below(NR_CHANGES); i-- > 0 || !input.length;)
+	while (changes++ < wanted || !input.length)
 		change(&input);
 	exact = malloc(input.length);
 	if (!exact)

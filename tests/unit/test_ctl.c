@@ -683,6 +683,32 @@ static void test_parallel(void)
 	fixture_end(m);
 }
 
+static void *read_policy(void *m)
+{
+	return content(m, "tasks/default/policy");
+}
+
+/* A reader that comes while a policy is being written waits for it, and never makes one up. */
+static void test_policy_in_the_middle_of_a_write(void)
+{
+	struct memfs *m = fixture(TWO_NODES);
+	struct mf_task *task = m->tasks.default_task;
+	pthread_t thread;
+	void *text;
+
+	CU_ASSERT_EQUAL(put(m, "tasks/default/policy", "bind:1"), 0);
+	mf_lock_acquire(&task->lock);
+	__atomic_fetch_add(&task->place.seq, 1, __ATOMIC_SEQ_CST); /* odd: half written */
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, read_policy, m), 0);
+	usleep(20000); /* so that it is there by now; if it is not, nothing is shown wrong */
+	__atomic_fetch_add(&task->place.seq, 1, __ATOMIC_SEQ_CST);
+	mf_lock_release(&task->lock);
+	pthread_join(thread, &text);
+	CU_ASSERT_STRING_EQUAL(text, "bind:1\n");
+	free(text);
+	fixture_end(m);
+}
+
 static const struct unit_test tests[] = {
 	UNIT_TEST(test_lookup),
 	UNIT_TEST(test_modes),
@@ -702,6 +728,7 @@ static const struct unit_test tests[] = {
 	UNIT_TEST(test_events),
 	UNIT_TEST(test_waits),
 	UNIT_TEST(test_parallel),
+	UNIT_TEST(test_policy_in_the_middle_of_a_write),
 	UNIT_TEST(test_unfinished_is_hidden),
 };
 
