@@ -122,6 +122,18 @@ static void leave(struct fs_commands *commands, struct command *command)
 	pthread_mutex_unlock(&commands->lock);
 }
 
+bool fs_command_may_queue(struct fs *fs, const struct fs_handle *handle)
+{
+	bool waiting;
+
+	if (!fs_may_wait(&handle->node))
+		return false;
+	pthread_mutex_lock(&fs->commands->lock);
+	waiting = fs->commands->count > 0;
+	pthread_mutex_unlock(&fs->commands->lock);
+	return waiting;
+}
+
 static void interrupted(fuse_req_t req, void *arg)
 {
 	struct command *command = arg;

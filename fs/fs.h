@@ -62,6 +62,7 @@ struct fs {
 		pthread_mutex_t lock;
 		struct fs_inode **by_id, **by_serial; /* chained; nr_buckets each */
 		size_t nr_buckets, count;
+		uint64_t nr_own; /* ids given to single lookups */
 	} inodes;
 	struct {
 		pthread_mutex_t lock;
@@ -79,12 +80,18 @@ void fs_inodes_destroy(struct fs *fs);
 /* The node behind an id, and with @live a reference on the memory of a data file (else NULL). -ENOENT. */
 int fs_inode_get(struct fs *fs, fuse_ino_t ino, struct mf_ctl_node *node, struct mf_live **live);
 /*
- * The kernel is about to learn of @node below @parent: counts one lookup.
- * *live as above.  -ENOMEM, -ENOENT (freed in the meantime).
+ * The kernel is about to learn of @node below @parent: counts one lookup of
+ * *id.  *live as above.  -ENOMEM, -ENOENT (freed in the meantime).
  */
-int fs_inode_remember(struct fs *fs, fuse_ino_t parent, const struct mf_ctl_node *node,
+int fs_inode_remember(struct fs *fs, fuse_ino_t parent, const struct mf_ctl_node *node, fuse_ino_t *id,
 		      struct mf_live **live);
 void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup);
+/* Is @node a file whose commands may wait? */
+static inline bool fs_may_wait(const struct mf_ctl_node *node)
+{
+	return node->row && node->row->waits;
+}
+
 /* Node ids the kernel remembers for an allocation: its folder and its data, 0 if it does not. */
 void fs_inodes_of_allocation(struct fs *fs, uint64_t serial, uint64_t *folder, uint64_t *data);
 

@@ -2,8 +2,11 @@
 /*
  * The inode table: FUSE node id -> node of the control tree.
  *
- * Node ids are inode numbers of the control tree, so nothing is assigned here;
- * the table only keeps what an id stands for while the kernel holds it.  The
+ * Node ids are inode numbers of the control tree; the table only keeps what an
+ * id stands for while the kernel holds it.  A file whose commands may wait has
+ * an id of its own for each lookup, as the kernel holds an inode's lock during
+ * a write: behind one that waits no other writer could do anything, nor be
+ * killed.  st_ino stays the same, and such a name is looked up at each open.  The
  * inode of a data file also holds a reference on its allocation, which keeps
  * the descriptor (never the pages) and lets getattr work without a name lookup.
  * Folders and data files of allocations are chained by serial number as well,
@@ -21,6 +24,7 @@
 #include <stdlib.h>
 
 #define FIRST_BUCKETS 256
+#define OWN_ID (UINT64_C(1) << 63) /* no inode number of the control tree has this bit */
 
 struct fs_inode {
 	struct fs_inode *next_by_id, *next_by_serial;
@@ -52,6 +56,7 @@ int fs_inodes_init(struct fs *fs)
 	}
 	fs->inodes.nr_buckets = FIRST_BUCKETS;
 	fs->inodes.count = 0;
+	fs->inodes.nr_own = 0;
 	pthread_mutex_init(&fs->inodes.lock, NULL);
 	return 0;
 }
@@ -178,15 +183,28 @@ static struct mf_live *find_memory(struct fs *fs, const struct mf_ctl_node *node
 	return live;
 }
 
+/* The id under which a lookup of @node is remembered. */
+static uint64_t id_of(struct fs *fs, const struct mf_ctl_node *node)
+{
+	uint64_t id = node->inode;
+
+	if (!fs_may_wait(node))
+		return id;
+	pthread_mutex_lock(&fs->inodes.lock);
+	id = OWN_ID | ++fs->inodes.nr_own;
+	pthread_mutex_unlock(&fs->inodes.lock);
+	return id;
+}
+
 static struct fs_inode *new_inode(struct fs *fs, fuse_ino_t parent, const struct mf_ctl_node *node,
-				  int *error)
+				  uint64_t id, int *error)
 {
 	struct fs_inode *inode = calloc(1, sizeof(*inode));
 
 	*error = inode ? 0 : -ENOMEM;
 	if (!inode)
 		return NULL;
-	inode->id = node->inode;
+	inode->id = id;
 	inode->node = *node;
 	inode->in_serials = node->serial && (parent == fs->live_dir || is_data(node));
 	if (is_data(node)) {
@@ -228,20 +246,22 @@ static void count_lookup(struct fs *fs, uint64_t id, struct fs_inode *fresh, str
 		release_inode(fresh);
 }
 
-int fs_inode_remember(struct fs *fs, fuse_ino_t parent, const struct mf_ctl_node *node, struct mf_live **live)
+int fs_inode_remember(struct fs *fs, fuse_ino_t parent, const struct mf_ctl_node *node, fuse_ino_t *id,
+		      struct mf_live **live)
 {
 	struct fs_inode *fresh;
 	bool known;
 	int error;
 
 	*live = NULL;
-	count_lookup(fs, node->inode, NULL, live, &known);
+	*id = id_of(fs, node);
+	count_lookup(fs, *id, NULL, live, &known);
 	if (known)
 		return 0;
-	fresh = new_inode(fs, parent, node, &error);
+	fresh = new_inode(fs, parent, node, *id, &error);
 	if (!fresh)
 		return error;
-	count_lookup(fs, node->inode, fresh, live, &known);
+	count_lookup(fs, *id, fresh, live, &known);
 	return 0;
 }
 

@@ -201,9 +201,9 @@ static void tell_freed(struct fs *fs, const struct freed *freed)
 {
 	if (freed->data)
 		fuse_lowlevel_notify_inval_inode(fs->se, freed->data, 0, 0);
+	/* Not notify_delete: that is refused, and libfuse says so on stderr, while a file of the folder is open. */
 	if (freed->folder)
-		fuse_lowlevel_notify_delete(fs->se, fs->live_dir, freed->folder, freed->name,
-					    strlen(freed->name));
+		fuse_lowlevel_notify_inval_entry(fs->se, fs->live_dir, freed->name, strlen(freed->name));
 }
 
 static void invalidate_freed(struct fs *fs)

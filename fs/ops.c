@@ -74,18 +74,25 @@ static double timeout_of(const struct mf_ctl_node *node)
 	return node->serial ? 0 : STATIC_TIMEOUT;
 }
 
+/* How long the kernel may use a name without asking: see inode.c for files that may wait. */
+static double name_timeout_of(const struct mf_ctl_node *node)
+{
+	return fs_may_wait(node) ? 0 : timeout_of(node);
+}
+
 /* Makes the kernel know a child: one lookup is counted. */
 static int fill_entry(struct fs *fs, fuse_ino_t parent, const struct mf_ctl_node *node,
 		      struct fuse_entry_param *out)
 {
 	struct mf_live *live;
-	int error = fs_inode_remember(fs, parent, node, &live);
+	fuse_ino_t id;
+	int error = fs_inode_remember(fs, parent, node, &id, &live);
 
 	if (error)
 		return error;
 	memset(out, 0, sizeof(*out));
-	out->ino = node->inode;
-	out->entry_timeout = timeout_of(node);
+	out->ino = id;
+	out->entry_timeout = name_timeout_of(node);
 	out->attr_timeout = timeout_of(node);
 	fill_attr(fs, node, live, &out->attr);
 	if (live)
@@ -101,7 +108,7 @@ static void reply_entry(fuse_req_t req, fuse_ino_t parent, const struct mf_ctl_n
 	if (error)
 		fuse_reply_err(req, -error);
 	else if (fuse_reply_entry(req, &entry))
-		fs_inode_forget(fs_of(req), node->inode, 1);
+		fs_inode_forget(fs_of(req), entry.ino, 1);
 }
 
 /* The path of @name in a folder, for the record of a refusal; name NULL: the node itself. */
@@ -478,7 +485,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t s
 		fs_data_write(req, handle->live, bytes, size, offset);
 	else if (size > MF_CTL_WRITE_MAX)
 		fs_handle_refuse(fs, handle, req, offset, -E2BIG, "a command has at most 4096 bytes");
-	else if (mf_ctl_waits(&handle->node, bytes, size))
+	else if (mf_ctl_waits(&handle->node, bytes, size) || fs_command_may_queue(fs, handle))
 		fs_command_defer(fs, handle, req, bytes, size, offset);
 	else
 		fs_command_run(fs, handle, req, bytes, size, offset);

@@ -239,7 +239,10 @@ int mf_ctl_parse_one(struct mf_ctl_command *command)
 {
 	uint64_t one;
 
-	return mf_ctl_parse_number(command, 1, 1, &one);
+	if (mf_parse_u64(command->text, UINT64_MAX, &one) || one != 1)
+		return mf_ctl_fail(command, -EINVAL, "\"%.*s\" is not 1", shown_length(command->text),
+				   command->text.at);
+	return 0;
 }
 
 static int parse_choice(struct mf_ctl_command *command, uint64_t *out)

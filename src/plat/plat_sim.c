@@ -7,8 +7,9 @@
  * Invariants: outstanding = what was handed out and not given back; a failed
  * call hands out nothing.
  *
- * Locks: lock, a leaf, guards the tables and counters; clock and CPU are
- * atomics, since now_ns may be called under any lock.
+ * Locks: lock, a leaf, guards the table of arenas.  Everything else is atomics:
+ * now_ns may be called under any lock, meta_alloc in a signal handler that has
+ * interrupted a call of its own.
  */
 #include "plat/plat_sim.h"
 
@@ -37,8 +38,8 @@ struct sim {
 	pthread_mutex_t lock;
 	struct sim_arena *arenas;	 /* lock */
 	unsigned nr_arenas;		 /* lock */
-	unsigned fail_in[MF_NR_SIM_OPS]; /* lock; 0 disarmed */
-	unsigned outstanding;		 /* lock */
+	unsigned fail_in[MF_NR_SIM_OPS]; /* atomic; 0 disarmed */
+	unsigned outstanding;		 /* atomic */
 };
 
 static struct sim *sim_of(struct mf_plat *plat)
@@ -54,21 +55,17 @@ static size_t whole_pages(const struct sim *sim, size_t bytes)
 /* True when this call is the one told to fail. */
 static bool told_to_fail(struct sim *sim, enum mf_plat_sim_op op)
 {
-	bool fails;
+	unsigned left = __atomic_load_n(&sim->fail_in[op], __ATOMIC_RELAXED);
 
-	pthread_mutex_lock(&sim->lock);
-	fails = sim->fail_in[op] == 1;
-	if (sim->fail_in[op])
-		sim->fail_in[op]--;
-	pthread_mutex_unlock(&sim->lock);
-	return fails;
+	while (left && !__atomic_compare_exchange_n(&sim->fail_in[op], &left, left - 1, true,
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return left == 1;
 }
 
 static void count_outstanding(struct sim *sim, int change)
 {
-	pthread_mutex_lock(&sim->lock);
-	sim->outstanding += (unsigned)change;
-	pthread_mutex_unlock(&sim->lock);
+	__atomic_fetch_add(&sim->outstanding, (unsigned)change, __ATOMIC_RELAXED);
 }
 
 static void *map_anonymous(void *at, size_t bytes, int protection)
@@ -154,7 +151,7 @@ static int sim_arena_map(struct mf_plat *plat, void *at, size_t bytes, int host_
 		slot = -ENOMEM;
 	if (slot >= 0) {
 		sim->arenas[slot] = (struct sim_arena){ at, length };
-		sim->outstanding++;
+		count_outstanding(sim, 1);
 	}
 	pthread_mutex_unlock(&sim->lock);
 	if (slot < 0)
@@ -222,7 +219,7 @@ static void sim_arena_unmap(struct mf_plat *plat, int arena)
 	map_anonymous(found.at, found.bytes, PROT_NONE);
 	pthread_mutex_lock(&sim->lock);
 	sim->arenas[arena].at = NULL;
-	sim->outstanding--;
+	count_outstanding(sim, -1);
 	pthread_mutex_unlock(&sim->lock);
 }
 
@@ -314,20 +311,12 @@ void mf_plat_sim_set_cpu(struct mf_plat *plat, int cpu)
 
 void mf_plat_sim_fail(struct mf_plat *plat, enum mf_plat_sim_op op, unsigned nth)
 {
-	struct sim *sim = sim_of(plat);
-
-	pthread_mutex_lock(&sim->lock);
-	sim->fail_in[op] = nth;
-	pthread_mutex_unlock(&sim->lock);
+	__atomic_store_n(&sim_of(plat)->fail_in[op], nth, __ATOMIC_RELAXED);
 }
 
 unsigned mf_plat_sim_outstanding(const struct mf_plat *plat)
 {
-	struct sim *sim = sim_of((struct mf_plat *)(uintptr_t)plat);
-	unsigned outstanding;
+	const struct sim *sim = (const struct sim *)plat; /* plat is the first member */
 
-	pthread_mutex_lock(&sim->lock);
-	outstanding = sim->outstanding;
-	pthread_mutex_unlock(&sim->lock);
-	return outstanding;
+	return __atomic_load_n(&sim->outstanding, __ATOMIC_RELAXED);
 }

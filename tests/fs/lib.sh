@@ -11,7 +11,7 @@ set -u
 
 HELPERS=$(cd "$(dirname "$0")" && pwd)/helpers
 MEMFS=${MEMFS:-memfs}
-SUSPICIOUS='error|sanitizer|assert|leak|abort|violation|segmentation|broke'
+SUSPICIOUS='error|sanitizer|assert|leak|abort|violation|segmentation|broke|writing device'
 
 skip() {
 	echo "skipped: $*"

@@ -45,6 +45,46 @@ holds "its reason" "$(cat "$DIR/out")" "alloc/pages: "
 rmdir live/hog || fail "rmdir live/hog"
 drained | cmp - "$DIR/initial" || fail "an interrupted command lost pages"
 
+# The same file answers others meanwhile, and keeps its inode number.
+hog
+number=$(stat -c %i alloc/pages)
+wait_in_background out "w count=300 $NOFAIL"
+is "a taken name" "$(timeout 20 python3 "$HELPERS/waiter.py" alloc/pages hog | tail -n 1)" \
+	"EEXIST alloc/pages: hog exists"
+is "a name that waits" "$(timeout 20 python3 "$HELPERS/waiter.py" alloc/pages w | tail -n 1)" \
+	"EEXIST alloc/pages: w exists"
+is "order 11" "$(timeout 20 python3 "$HELPERS/waiter.py" alloc/pages 'x order=11' | tail -n 1 | cut -d ' ' -f 1)" EINVAL
+is "the inode number" "$(stat -c %i alloc/pages)" "$number"
+kill -INT $waiter
+wait $waiter
+rmdir live/hog || fail "rmdir live/hog"
+drained | cmp - "$DIR/initial" || fail "pages lost"
+
+# Those of an interleaving task queue behind it: more than there are workers, and each can be killed.
+echo interleave:0 >tasks/default/policy || fail "policy"
+hog
+wait_in_background out "w count=300 $NOFAIL"
+for i in 1 2 3 4; do
+	python3 "$HELPERS/waiter.py" alloc/pages "q$i" >"$DIR/out$i" &
+	eval "waiter$i=\$!"
+	until_true 500 grep -qs started "$DIR/out$i" || fail "a writer does not start"
+done
+sleep 0.2
+others_answer
+kill -9 $waiter4
+wait $waiter4 2>/dev/null
+rmdir live/hog || fail "rmdir live/hog"
+wait $waiter $waiter1 $waiter2 $waiter3
+is "the writer" "$(tail -n 1 "$DIR/out")" "ok w returned=300 node0=300"
+for i in 1 2 3; do
+	is "queued writer $i" "$(tail -n 1 "$DIR/out$i")" "ok q$i returned=1 node0=1"
+	rmdir "live/q$i" || fail "rmdir live/q$i"
+done
+[ ! -e live/q4 ] || fail "a killed writer allocated"
+rmdir live/w || fail "rmdir live/w"
+echo default >tasks/default/policy || fail "policy"
+drained | cmp - "$DIR/initial" || fail "pages lost"
+
 # Killed: likewise.
 hog
 wait_in_background out "w count=300 $NOFAIL"
