@@ -64,17 +64,20 @@ drained | cmp - "$DIR/initial" || fail "pages lost"
 echo interleave:0 >tasks/default/policy || fail "policy"
 hog
 wait_in_background out "w count=300 $NOFAIL"
+queued=
 for i in 1 2 3 4; do
 	python3 "$HELPERS/waiter.py" alloc/pages "q$i" >"$DIR/out$i" &
-	eval "waiter$i=\$!"
+	last=$!
+	[ "$i" = 4 ] || queued="$queued $last"
 	until_true 500 grep -qs started "$DIR/out$i" || fail "a writer does not start"
 done
 sleep 0.2
 others_answer
-kill -9 $waiter4
-wait $waiter4 2>/dev/null
+kill -9 $last
+wait $last 2>/dev/null
 rmdir live/hog || fail "rmdir live/hog"
-wait $waiter $waiter1 $waiter2 $waiter3
+# shellcheck disable=SC2086 # a list of process numbers
+wait $waiter $queued
 is "the writer" "$(tail -n 1 "$DIR/out")" "ok w returned=300 node0=300"
 for i in 1 2 3; do
 	is "queued writer $i" "$(tail -n 1 "$DIR/out$i")" "ok q$i returned=1 node0=1"
