@@ -5,9 +5,9 @@
  * number of nodes, any failure, a clock that a test moves).  Nothing else in
  * src/ maps memory, binds it, asks the time or knows libnuma.
  *
- * Invariants: a reserved range never has a hole (it is PROT_NONE or an arena);
- * an arena is mapped once, linear, and reads as zero where never written or
- * trimmed.
+ * Invariants: a reserved range never has a hole (it is PROT_NONE, an arena or a
+ * window); an arena is mapped once, linear, and reads as zero where never written
+ * or trimmed; a window shows the same bytes once more.
  *
  * Threads: all operations may run in parallel; on one byte range the caller
  * sees to it that only one trims.  No operation is called under
@@ -51,6 +51,27 @@ struct mf_plat_ops {
 	int64_t (*arena_resident)(struct mf_plat *plat, int arena);
 	void (*arena_unmap)(struct mf_plat *plat, int arena); /* the range is PROT_NONE again */
 
+	/*
+	 * A window: the arena's bytes [offset, offset + bytes) appear at @at as
+	 * well, inside a reserved range; all page aligned.  On failure the window
+	 * is PROT_NONE.  -errno.
+	 */
+	int (*window_map)(struct mf_plat *plat, void *at, int arena, uint64_t offset, size_t bytes);
+	/*
+	 * One call for any number of windows and gaps: [at, at + bytes) is
+	 * PROT_NONE again.  -errno: nothing changed.
+	 */
+	int (*window_seal)(struct mf_plat *plat, void *at, size_t bytes);
+	/*
+	 * Has the host map the pages of an arena or window now, for reading and
+	 * writing; what it does not hold it supplies as zeroes.  -errno.
+	 */
+	int (*populate)(struct mf_plat *plat, void *at, size_t bytes);
+	/* A wish for huge pages there; the host may ignore it. */
+	void (*advise_huge)(struct mf_plat *plat, void *at, size_t bytes);
+	/* Mappings this process may have (vm.max_map_count) and has now. */
+	void (*mappings)(struct mf_plat *plat, uint64_t *max, uint64_t *used);
+
 	/* Zeroed memory for tables, taken from the host only as it is touched; page aligned. NULL: none. */
 	void *(*meta_alloc)(struct mf_plat *plat, size_t bytes);
 	void (*meta_free)(struct mf_plat *plat, void *at, size_t bytes);
@@ -67,5 +88,15 @@ struct mf_plat {
 
 /* The real host.  -errno. */
 int mf_plat_host_create(struct mf_plat **out);
+
+/*
+ * What the host and the simulator share (plat_host.c): the memory of an arena
+ * is a sparse file without a name.  No lock, no state; nobody else calls them.
+ */
+int mf_plat_file_map(void *at, size_t bytes); /* a new one, mapped there: its descriptor or -errno */
+int mf_plat_file_punch(int fd, uint64_t offset, uint64_t bytes);
+int64_t mf_plat_file_resident(int fd);
+/* -EINVAL unless all of it is page aligned and inside the file's @file_bytes; see window_map. */
+int mf_plat_file_window(int fd, size_t file_bytes, void *at, uint64_t offset, size_t bytes);
 
 #endif

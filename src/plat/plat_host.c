@@ -2,18 +2,22 @@
 /*
  * The real host.  An arena is a sparse memfd mapped shared at its reserved
  * address: so the host counts it exactly (fstat), a punched hole gives pages
- * back for good, and the file's memory policy holds for every later fault.
+ * back for good, and the file's memory policy holds for every later fault, also
+ * for one in a window, which maps a piece of the file once more.
  *
  * Invariants: a slot of the arena table with fd >= 0 is a mapped arena; what
- * reserve() handed out is PROT_NONE or an arena until unreserve().
+ * reserve() handed out is PROT_NONE, an arena or a window until unreserve().
+ * Windows are recorded nowhere: the kernel knows them.
  *
- * Locks: arenas_lock, a leaf below every mf_lock, guards the table; trimming
- * and asking for residency happen outside it, on the descriptor, since the
- * caller does not unmap an arena that it still uses.
+ * Locks: arenas_lock, a leaf below every mf_lock, guards the table; trimming,
+ * windows and asking for residency happen outside it, on the descriptor, since
+ * the caller does not unmap an arena that it still uses.  window_seal takes no
+ * lock at all: a signal handler may seal.
  */
 #include "plat/plat.h"
 
 #include "base/parse.h"
+#include "plat/windows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -167,12 +171,56 @@ static void host_unreserve(struct mf_plat *plat, void *base, size_t bytes)
 	munmap(base, whole_pages(host_of(plat), bytes));
 }
 
-static int seal_off(void *at, size_t bytes)
-{
-	void *mapped =
-		mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+/* The memory of arenas, also of simulated ones. */
 
-	return mapped == MAP_FAILED ? -errno : 0;
+int mf_plat_file_map(void *at, size_t bytes)
+{
+	int fd = memfd_create("memfs-arena", MFD_CLOEXEC), error;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)bytes) == 0 &&
+	    mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) !=
+		    MAP_FAILED)
+		return fd;
+	error = -errno;
+	close(fd);
+	/* A failed MAP_FIXED may already have removed what was there. */
+	mf_windows_seal(at, bytes);
+	return error;
+}
+
+int mf_plat_file_punch(int fd, uint64_t offset, uint64_t bytes)
+{
+	int error;
+
+	do
+		error = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+				  (off_t)bytes);
+	while (error && errno == EINTR);
+	return error ? -errno : 0;
+}
+
+int64_t mf_plat_file_resident(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) ? -errno : (int64_t)status.st_blocks * 512;
+}
+
+int mf_plat_file_window(int fd, size_t file_bytes, void *at, uint64_t offset, size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE, error;
+
+	if (!at || bytes == 0 || ((uintptr_t)at | offset | bytes) % page || offset > file_bytes ||
+	    bytes > file_bytes - offset)
+		return -EINVAL;
+	if (mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset) != MAP_FAILED)
+		return 0;
+	error = -errno;
+	mf_windows_seal(at, bytes); /* as above */
+	return error;
 }
 
 /* Arenas. */
@@ -190,24 +238,6 @@ static void bind_to(const struct host *host, void *at, size_t bytes, int node)
 		return;
 	mask[(unsigned)node / bits] |= 1ul << ((unsigned)node % bits);
 	(void)mbind(at, bytes, MPOL_BIND, mask, NODE_MASK_BITS + 1, 0);
-}
-
-/* A sparse file of @bytes mapped at @at; its descriptor or -errno. */
-static int map_memfd(void *at, size_t bytes)
-{
-	int fd = memfd_create("memfs-arena", MFD_CLOEXEC), error;
-
-	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)bytes) == 0 &&
-	    mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) !=
-		    MAP_FAILED)
-		return fd;
-	error = -errno;
-	close(fd);
-	/* A failed MAP_FIXED may already have removed what was there. */
-	seal_off(at, bytes);
-	return error;
 }
 
 /* A free slot of the table, which is then as good as taken only once its fd is set. */
@@ -238,7 +268,7 @@ static int host_arena_map(struct mf_plat *plat, void *at, size_t bytes, int host
 		return -EINVAL;
 	pthread_mutex_lock(&host->arenas_lock);
 	slot = free_slot(host);
-	fd = slot < 0 ? slot : map_memfd(at, length);
+	fd = slot < 0 ? slot : mf_plat_file_map(at, length);
 	if (fd >= 0)
 		host->arenas[slot] = (struct host_arena){ fd, at, length };
 	pthread_mutex_unlock(&host->arenas_lock);
@@ -265,29 +295,17 @@ static struct host_arena arena_get(struct host *host, int arena)
 static int host_arena_trim(struct mf_plat *plat, int arena, uint64_t offset, uint64_t bytes)
 {
 	struct host_arena found = arena_get(host_of(plat), arena);
-	int error;
 
 	if (found.fd < 0 || offset > found.bytes || bytes > found.bytes - offset)
 		return -EINVAL;
-	if (bytes == 0)
-		return 0;
-	do
-		error = fallocate(found.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-				  (off_t)bytes);
-	while (error && errno == EINTR);
-	return error ? -errno : 0;
+	return bytes ? mf_plat_file_punch(found.fd, offset, bytes) : 0;
 }
 
 static int64_t host_arena_resident(struct mf_plat *plat, int arena)
 {
 	struct host_arena found = arena_get(host_of(plat), arena);
-	struct stat status;
 
-	if (found.fd < 0)
-		return -EINVAL;
-	if (fstat(found.fd, &status))
-		return -errno;
-	return (int64_t)status.st_blocks * 512;
+	return found.fd < 0 ? -EINVAL : mf_plat_file_resident(found.fd);
 }
 
 static void host_arena_unmap(struct mf_plat *plat, int arena)
@@ -297,11 +315,49 @@ static void host_arena_unmap(struct mf_plat *plat, int arena)
 
 	if (found.fd < 0)
 		return;
-	seal_off(found.at, found.bytes);
+	mf_windows_seal(found.at, found.bytes);
 	close(found.fd);
 	pthread_mutex_lock(&host->arenas_lock);
 	host->arenas[arena].fd = -1;
 	pthread_mutex_unlock(&host->arenas_lock);
+}
+
+/* Windows. */
+
+static int host_window_map(struct mf_plat *plat, void *at, int arena, uint64_t offset, size_t bytes)
+{
+	struct host_arena found = arena_get(host_of(plat), arena);
+
+	return found.fd < 0 ? -EINVAL : mf_plat_file_window(found.fd, found.bytes, at, offset, bytes);
+}
+
+static bool page_aligned(const struct host *host, const void *at, size_t bytes)
+{
+	return ((uintptr_t)at | bytes) % host->page == 0;
+}
+
+static int host_window_seal(struct mf_plat *plat, void *at, size_t bytes)
+{
+	bool good = at && bytes && page_aligned(host_of(plat), at, bytes);
+
+	return good ? mf_windows_seal(at, bytes) : -EINVAL;
+}
+
+static int host_populate(struct mf_plat *plat, void *at, size_t bytes)
+{
+	return page_aligned(host_of(plat), at, bytes) ? mf_windows_populate(at, bytes) : -EINVAL;
+}
+
+static void host_advise_huge(struct mf_plat *plat, void *at, size_t bytes)
+{
+	(void)plat;
+	(void)madvise(at, bytes, MADV_HUGEPAGE);
+}
+
+static void host_mappings(struct mf_plat *plat, uint64_t *max, uint64_t *used)
+{
+	(void)plat;
+	mf_windows_count(max, used);
 }
 
 /* Tables, time, CPU. */
@@ -359,6 +415,11 @@ static const struct mf_plat_ops host_ops = {
 	.arena_trim = host_arena_trim,
 	.arena_resident = host_arena_resident,
 	.arena_unmap = host_arena_unmap,
+	.window_map = host_window_map,
+	.window_seal = host_window_seal,
+	.populate = host_populate,
+	.advise_huge = host_advise_huge,
+	.mappings = host_mappings,
 	.meta_alloc = host_meta_alloc,
 	.meta_free = host_meta_free,
 	.now_ns = host_now_ns,

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The simulated host: declared nodes, a clock and a current CPU that only the
- * test moves, failures on demand.  Arenas are anonymous private memory without
- * huge pages, so that one touched page is one resident page.
+ * test moves, failures on demand.  An arena is a sparse file without a name, as
+ * on the host, so that windows can show it; neither has huge pages, whatever is
+ * wished for, so that one touched page is one resident page.
  *
  * Invariants: outstanding = what was handed out and not given back; a failed
  * call hands out nothing.
  *
  * Locks: lock, a leaf, guards the table of arenas.  Everything else is atomics:
- * now_ns may be called under any lock, meta_alloc in a signal handler that has
- * interrupted a call of its own.
+ * now_ns may be called under any lock, meta_alloc and window_seal in a signal
+ * handler that has interrupted a call of its own.
  */
 #include "plat/plat_sim.h"
+
+#include "plat/windows.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,11 +24,11 @@
 #include <unistd.h>
 
 #define RESERVE_ALIGN ((size_t)2 << 20)
-#define MINCORE_PAGES 4096 /* asked at a time */
 
 struct sim_arena {
 	void *at; /* NULL: free slot */
 	size_t bytes;
+	int fd;
 };
 
 struct sim {
@@ -40,6 +43,8 @@ struct sim {
 	unsigned nr_arenas;		 /* lock */
 	unsigned fail_in[MF_NR_SIM_OPS]; /* atomic; 0 disarmed */
 	unsigned outstanding;		 /* atomic */
+	uint64_t max_mappings;		 /* atomic */
+	uint64_t used_mappings;		 /* atomic */
 };
 
 static struct sim *sim_of(struct mf_plat *plat)
@@ -68,10 +73,9 @@ static void count_outstanding(struct sim *sim, int change)
 	__atomic_fetch_add(&sim->outstanding, (unsigned)change, __ATOMIC_RELAXED);
 }
 
-static void *map_anonymous(void *at, size_t bytes, int protection)
+static void *map_anonymous(size_t bytes, int protection)
 {
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0);
-	void *mapped = mmap(at, bytes, protection, flags, -1, 0);
+	void *mapped = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return mapped == MAP_FAILED ? NULL : mapped;
 }
@@ -96,7 +100,7 @@ static int sim_reserve(struct mf_plat *plat, size_t bytes, void **base)
 		return -EINVAL;
 	if (told_to_fail(sim, MF_SIM_RESERVE))
 		return -ENOMEM;
-	at = map_anonymous(NULL, length + RESERVE_ALIGN, PROT_NONE);
+	at = map_anonymous(length + RESERVE_ALIGN, PROT_NONE);
 	if (!at)
 		return -ENOMEM;
 	head = -(uintptr_t)at & (RESERVE_ALIGN - 1);
@@ -138,7 +142,7 @@ static int sim_arena_map(struct mf_plat *plat, void *at, size_t bytes, int host_
 {
 	struct sim *sim = sim_of(plat);
 	size_t length = whole_pages(sim, bytes);
-	int slot;
+	int slot, fd;
 
 	(void)host_node;
 	if (length == 0 || !at || (uintptr_t)at % sim->page)
@@ -147,15 +151,14 @@ static int sim_arena_map(struct mf_plat *plat, void *at, size_t bytes, int host_
 		return -ENOMEM;
 	pthread_mutex_lock(&sim->lock);
 	slot = free_slot(sim);
-	if (slot >= 0 && !map_anonymous(at, length, PROT_READ | PROT_WRITE))
-		slot = -ENOMEM;
-	if (slot >= 0) {
-		sim->arenas[slot] = (struct sim_arena){ at, length };
+	fd = slot < 0 ? slot : mf_plat_file_map(at, length);
+	if (fd >= 0) {
+		sim->arenas[slot] = (struct sim_arena){ at, length, fd };
 		count_outstanding(sim, 1);
 	}
 	pthread_mutex_unlock(&sim->lock);
-	if (slot < 0)
-		return slot;
+	if (fd < 0)
+		return fd;
 	madvise(at, length, MADV_NOHUGEPAGE);
 	*arena = slot;
 	return 0;
@@ -163,7 +166,7 @@ static int sim_arena_map(struct mf_plat *plat, void *at, size_t bytes, int host_
 
 static struct sim_arena arena_get(struct sim *sim, int arena)
 {
-	struct sim_arena found = { NULL, 0 };
+	struct sim_arena found = { NULL, 0, -1 };
 
 	pthread_mutex_lock(&sim->lock);
 	if (arena >= 0 && (unsigned)arena < sim->nr_arenas)
@@ -182,31 +185,14 @@ static int sim_arena_trim(struct mf_plat *plat, int arena, uint64_t offset, uint
 		return -EINVAL;
 	if (told_to_fail(sim, MF_SIM_ARENA_TRIM))
 		return -ENOMEM;
-	if (bytes == 0)
-		return 0;
-	return madvise((char *)found.at + offset, bytes, MADV_DONTNEED) ? -errno : 0;
+	return bytes ? mf_plat_file_punch(found.fd, offset, bytes) : 0;
 }
 
 static int64_t sim_arena_resident(struct mf_plat *plat, int arena)
 {
-	struct sim *sim = sim_of(plat);
-	struct sim_arena found = arena_get(sim, arena);
-	unsigned char in_core[MINCORE_PAGES];
-	int64_t pages = 0;
+	struct sim_arena found = arena_get(sim_of(plat), arena);
 
-	if (!found.at)
-		return -EINVAL;
-	for (size_t done = 0; done < found.bytes;) {
-		size_t step = found.bytes - done, limit = MINCORE_PAGES * sim->page;
-
-		step = step < limit ? step : limit;
-		if (mincore((char *)found.at + done, step, in_core))
-			return -errno;
-		for (size_t i = 0; i < step / sim->page; i++)
-			pages += in_core[i] & 1;
-		done += step;
-	}
-	return pages * (int64_t)sim->page;
+	return found.at ? mf_plat_file_resident(found.fd) : -EINVAL;
 }
 
 static void sim_arena_unmap(struct mf_plat *plat, int arena)
@@ -216,11 +202,66 @@ static void sim_arena_unmap(struct mf_plat *plat, int arena)
 
 	if (!found.at)
 		return;
-	map_anonymous(found.at, found.bytes, PROT_NONE);
+	mf_windows_seal(found.at, found.bytes);
+	close(found.fd);
 	pthread_mutex_lock(&sim->lock);
 	sim->arenas[arena].at = NULL;
 	count_outstanding(sim, -1);
 	pthread_mutex_unlock(&sim->lock);
+}
+
+static int sim_window_map(struct mf_plat *plat, void *at, int arena, uint64_t offset, size_t bytes)
+{
+	struct sim *sim = sim_of(plat);
+	struct sim_arena found = arena_get(sim, arena);
+	int error;
+
+	if (!found.at)
+		return -EINVAL;
+	error = mf_plat_file_window(found.fd, found.bytes, at, offset, bytes);
+	if (!error && told_to_fail(sim, MF_SIM_WINDOW_MAP)) {
+		mf_windows_seal(at, bytes);
+		error = -ENOMEM;
+	}
+	if (!error)
+		madvise(at, bytes, MADV_NOHUGEPAGE);
+	return error;
+}
+
+static bool page_aligned(const struct sim *sim, const void *at, size_t bytes)
+{
+	return ((uintptr_t)at | bytes) % sim->page == 0;
+}
+
+static int sim_window_seal(struct mf_plat *plat, void *at, size_t bytes)
+{
+	struct sim *sim = sim_of(plat);
+
+	if (!at || bytes == 0 || !page_aligned(sim, at, bytes))
+		return -EINVAL;
+	return told_to_fail(sim, MF_SIM_WINDOW_SEAL) ? -ENOMEM : mf_windows_seal(at, bytes);
+}
+
+static int sim_populate(struct mf_plat *plat, void *at, size_t bytes)
+{
+	struct sim *sim = sim_of(plat);
+
+	if (!page_aligned(sim, at, bytes))
+		return -EINVAL;
+	return told_to_fail(sim, MF_SIM_POPULATE) ? -ENOMEM : mf_windows_populate(at, bytes);
+}
+
+static void sim_advise_huge(struct mf_plat *plat, void *at, size_t bytes)
+{
+	(void)plat;
+	(void)at;
+	(void)bytes;
+}
+
+static void sim_mappings(struct mf_plat *plat, uint64_t *max, uint64_t *used)
+{
+	*max = __atomic_load_n(&sim_of(plat)->max_mappings, __ATOMIC_RELAXED);
+	*used = __atomic_load_n(&sim_of(plat)->used_mappings, __ATOMIC_RELAXED);
 }
 
 static void *sim_meta_alloc(struct mf_plat *plat, size_t bytes)
@@ -230,7 +271,7 @@ static void *sim_meta_alloc(struct mf_plat *plat, size_t bytes)
 
 	if (bytes == 0 || told_to_fail(sim, MF_SIM_META_ALLOC))
 		return NULL;
-	at = map_anonymous(NULL, whole_pages(sim, bytes), PROT_READ | PROT_WRITE);
+	at = map_anonymous(whole_pages(sim, bytes), PROT_READ | PROT_WRITE);
 	if (at)
 		count_outstanding(sim, 1);
 	return at;
@@ -260,6 +301,10 @@ static void sim_destroy(struct mf_plat *plat)
 {
 	struct sim *sim = sim_of(plat);
 
+	/* What is still mapped stays: its range may be somebody else's by now. */
+	for (unsigned arena = 0; arena < sim->nr_arenas; arena++)
+		if (sim->arenas[arena].at)
+			close(sim->arenas[arena].fd);
 	pthread_mutex_destroy(&sim->lock);
 	free(sim->arenas);
 	free(sim);
@@ -273,6 +318,11 @@ static const struct mf_plat_ops sim_ops = {
 	.arena_trim = sim_arena_trim,
 	.arena_resident = sim_arena_resident,
 	.arena_unmap = sim_arena_unmap,
+	.window_map = sim_window_map,
+	.window_seal = sim_window_seal,
+	.populate = sim_populate,
+	.advise_huge = sim_advise_huge,
+	.mappings = sim_mappings,
 	.meta_alloc = sim_meta_alloc,
 	.meta_free = sim_meta_free,
 	.now_ns = sim_now_ns,
@@ -294,6 +344,7 @@ int mf_plat_sim_create(const struct mf_plat_node *nodes, unsigned nr_nodes, stru
 	if (nr_nodes)
 		memcpy(sim->nodes, nodes, nr_nodes * sizeof(*nodes));
 	sim->nr_nodes = nr_nodes;
+	mf_plat_sim_set_mappings(&sim->plat, 65530, 100);
 	pthread_mutex_init(&sim->lock, NULL);
 	*out = &sim->plat;
 	return 0;
@@ -307,6 +358,12 @@ void mf_plat_sim_advance(struct mf_plat *plat, uint64_t ns)
 void mf_plat_sim_set_cpu(struct mf_plat *plat, int cpu)
 {
 	__atomic_store_n(&sim_of(plat)->cpu, cpu, __ATOMIC_RELAXED);
+}
+
+void mf_plat_sim_set_mappings(struct mf_plat *plat, uint64_t max, uint64_t used)
+{
+	__atomic_store_n(&sim_of(plat)->max_mappings, max, __ATOMIC_RELAXED);
+	__atomic_store_n(&sim_of(plat)->used_mappings, used, __ATOMIC_RELAXED);
 }
 
 void mf_plat_sim_fail(struct mf_plat *plat, enum mf_plat_sim_op op, unsigned nth)

@@ -10,15 +10,24 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
 #define PAGE 4096
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 #ifdef MF_TSAN
 #define HUGE_BYTES ((size_t)1 << 35) /* it leaves a program little address space */
 #else
@@ -435,11 +444,342 @@ static void sim_failures(void)
 	ops->destroy(plat);
 }
 
+/* An arena of 4 MiB, and behind it 4 MiB of addresses for windows. */
+struct ground {
+	struct mf_plat *plat;
+	unsigned char *at;
+	unsigned char *room;
+	int arena;
+};
+
+static struct ground ground(struct mf_plat *plat)
+{
+	struct ground g = { .plat = plat };
+
+	CU_ASSERT_EQUAL_FATAL(plat->ops->reserve(plat, 8 * MIB, (void **)&g.at), 0);
+	CU_ASSERT_EQUAL_FATAL(plat->ops->arena_map(plat, g.at, 4 * MIB, -1, &g.arena), 0);
+	g.room = g.at + 4 * MIB;
+	return g;
+}
+
+static void leave(struct ground *g)
+{
+	g->plat->ops->arena_unmap(g->plat, g->arena);
+	g->plat->ops->unreserve(g->plat, g->at, 8 * MIB);
+}
+
+/* Window of pages [first, first + pages) of the arena at page @where of the room. */
+static int window(const struct ground *g, unsigned where, unsigned first, unsigned pages)
+{
+	return g->plat->ops->window_map(g->plat, g->room + where * PAGE, g->arena, first * PAGE,
+					pages * PAGE);
+}
+
+static int seal(const struct ground *g, unsigned where, unsigned pages)
+{
+	return g->plat->ops->window_seal(g->plat, g->room + where * PAGE, pages * PAGE);
+}
+
+static int64_t resident_pages(const struct ground *g)
+{
+	return g->plat->ops->arena_resident(g->plat, g->arena) / PAGE;
+}
+
+/* In how many mappings the kernel has [at, at + bytes), neighbours with them included. */
+static unsigned mappings_of(const void *at, size_t bytes)
+{
+	uintptr_t start = (uintptr_t)at, end = start + bytes;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long from, to;
+	unsigned found = 0;
+	char line[512];
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(maps);
+	while (fgets(line, sizeof(line), maps))
+		found += sscanf(line, "%lx-%lx", &from, &to) == 2 && from < end && to > start;
+	fclose(maps);
+	return found;
+}
+
+static void check_windows(struct mf_plat *plat)
+{
+	struct ground g = ground(plat);
+
+	/* Both ways, and with another window of the same page. */
+	g.at[5 * PAGE + 3] = 0x51;
+	CU_ASSERT_EQUAL_FATAL(window(&g, 0, 4, 3), 0);
+	CU_ASSERT_EQUAL(strncmp(rights_of(g.room, 3 * PAGE), "rw-", 3), 0);
+	CU_ASSERT_STRING_EQUAL(rights_of(g.room + 3 * PAGE, 4 * MIB - 3 * PAGE), "---p");
+	CU_ASSERT_EQUAL(g.room[PAGE + 3], 0x51);
+	g.room[2 * PAGE] = 0x62;
+	CU_ASSERT_EQUAL(g.at[6 * PAGE], 0x62);
+	CU_ASSERT_EQUAL_FATAL(window(&g, 10, 6, 1), 0);
+	CU_ASSERT_EQUAL(g.room[10 * PAGE], 0x62);
+	g.room[10 * PAGE + 1] = 0x73;
+	CU_ASSERT_EQUAL(g.room[2 * PAGE + 1], 0x73);
+	CU_ASSERT_EQUAL(g.at[6 * PAGE + 1], 0x73);
+	CU_ASSERT_EQUAL(resident_pages(&g), 2); /* shown twice, held once */
+
+	/* Given back, it is zeroes everywhere. */
+	CU_ASSERT_EQUAL(plat->ops->arena_trim(plat, g.arena, 6 * PAGE, PAGE), 0);
+	CU_ASSERT_EQUAL(resident_pages(&g), 1);
+	CU_ASSERT_TRUE(all_bytes(g.room + 2 * PAGE, PAGE, 0));
+	CU_ASSERT_TRUE(all_bytes(g.room + 10 * PAGE, PAGE, 0));
+	CU_ASSERT_EQUAL(g.room[PAGE + 3], 0x51);
+
+	/* The arena's end, and a window over two others. */
+	g.at[4 * MIB - 1] = 0x84;
+	CU_ASSERT_EQUAL(window(&g, 0, 1022, 2), 0);
+	CU_ASSERT_EQUAL(g.room[2 * PAGE - 1], 0x84);
+	CU_ASSERT_EQUAL(seal(&g, 0, 1024), 0);
+	CU_ASSERT_EQUAL(g.at[4 * MIB - 1], 0x84);
+	leave(&g);
+}
+
+/* Pages of the arena from the last to the first, as a range of scattered pages has them. */
+static void check_reverse_and_seal(struct mf_plat *plat)
+{
+	struct ground g = ground(plat);
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < 64; i++)
+		g.at[i * PAGE] = (unsigned char)(i + 1);
+	for (unsigned i = 0; i < 64; i++)
+		wrong += window(&g, i, 63 - i, 1) != 0;
+	for (unsigned i = 0; i < 64; i++)
+		wrong += g.room[i * PAGE] != 64 - i;
+	CU_ASSERT_EQUAL(wrong, 0);
+	CU_ASSERT_EQUAL(mappings_of(g.room, 65 * PAGE), 65);
+	CU_ASSERT_EQUAL(window(&g, 100, 0, 8), 0);
+	CU_ASSERT_EQUAL(window(&g, 200, 8, 8), 0);
+
+	/* Windows 32 to 63, a gap, a window, a gap and half of the last one. */
+	CU_ASSERT_FALSE(load_faults((char *)g.room + 40 * PAGE));
+	CU_ASSERT_EQUAL(seal(&g, 32, 172), 0);
+	CU_ASSERT_STRING_EQUAL(rights_of(g.room + 32 * PAGE, 172 * PAGE), "---p");
+	CU_ASSERT_EQUAL(mappings_of(g.room + 32 * PAGE, 172 * PAGE), 1);
+	CU_ASSERT_TRUE(load_faults((char *)g.room + 32 * PAGE));
+	CU_ASSERT_TRUE(load_faults((char *)g.room + 104 * PAGE));
+	CU_ASSERT_TRUE(load_faults((char *)g.room + 203 * PAGE));
+	CU_ASSERT_EQUAL(g.room[31 * PAGE], 33);
+	CU_ASSERT_EQUAL(g.room[204 * PAGE], 13);
+	CU_ASSERT_EQUAL(seal(&g, 32, 172), 0); /* twice does no harm */
+	CU_ASSERT_EQUAL(g.at[0], 1);
+	CU_ASSERT_EQUAL(resident_pages(&g), 64);
+
+	CU_ASSERT_EQUAL(seal(&g, 0, 1024), 0);
+	CU_ASSERT_EQUAL(mappings_of(g.room, 4 * MIB), 1);
+	CU_ASSERT_EQUAL(window(&g, 32, 9, 1), 0); /* and serves again */
+	CU_ASSERT_EQUAL(g.room[32 * PAGE], 10);
+	leave(&g);
+	CU_ASSERT_EQUAL(mappings_of(g.at, 8 * MIB), 0);
+}
+
+static void check_windows_wrong(struct mf_plat *plat)
+{
+	const struct mf_plat_ops *ops = plat->ops;
+	struct ground g = ground(plat);
+
+	CU_ASSERT_EQUAL(window(&g, 0, 0, 1), 0);
+	g.at[0] = 9;
+	CU_ASSERT_EQUAL(ops->window_map(plat, g.room + 1, g.arena, 0, PAGE), -EINVAL);
+	CU_ASSERT_EQUAL(ops->window_map(plat, g.room, g.arena, 512, PAGE), -EINVAL);
+	CU_ASSERT_EQUAL(ops->window_map(plat, g.room, g.arena, 0, PAGE - 1), -EINVAL);
+	CU_ASSERT_EQUAL(ops->window_map(plat, g.room, g.arena, 0, 0), -EINVAL);
+	CU_ASSERT_EQUAL(ops->window_map(plat, NULL, g.arena, 0, PAGE), -EINVAL);
+	CU_ASSERT_EQUAL(window(&g, 0, 1023, 2), -EINVAL);
+	CU_ASSERT_EQUAL(window(&g, 0, 1024, 1), -EINVAL);
+	CU_ASSERT_EQUAL(ops->window_map(plat, g.room, g.arena, UINT64_MAX - PAGE + 1, PAGE), -EINVAL);
+	CU_ASSERT_EQUAL(ops->window_map(plat, g.room, g.arena, PAGE, SIZE_MAX - PAGE + 1), -EINVAL);
+	CU_ASSERT_EQUAL(ops->window_map(plat, g.room, -1, 0, PAGE), -EINVAL);
+	CU_ASSERT_EQUAL(ops->window_map(plat, g.room, 1000, 0, PAGE), -EINVAL);
+	CU_ASSERT_EQUAL(ops->window_seal(plat, g.room + 8, PAGE), -EINVAL);
+	CU_ASSERT_EQUAL(ops->window_seal(plat, g.room, 8), -EINVAL);
+	CU_ASSERT_EQUAL(ops->window_seal(plat, g.room, 0), -EINVAL);
+	CU_ASSERT_EQUAL(ops->window_seal(plat, NULL, PAGE), -EINVAL);
+	CU_ASSERT_EQUAL(ops->populate(plat, g.room + 8, PAGE), -EINVAL);
+	CU_ASSERT_EQUAL(ops->populate(plat, g.room, 8), -EINVAL);
+	CU_ASSERT_EQUAL(g.room[0], 9); /* none of them touched the window */
+	CU_ASSERT_EQUAL(resident_pages(&g), 1);
+	ops->arena_unmap(plat, g.arena);
+	CU_ASSERT_EQUAL(window(&g, 0, 0, 1), -EINVAL);
+	leave(&g);
+}
+
+static long faults_so_far(void)
+{
+	struct rusage usage;
+
+	CU_ASSERT_EQUAL(getrusage(RUSAGE_SELF, &usage), 0);
+	return usage.ru_minflt;
+}
+
+/* How many faults it takes; a sanitizer would add those of its shadow. */
+__attribute__((noinline, no_sanitize("address", "thread"))) static long write_each_page(unsigned char *at,
+											unsigned pages)
+{
+	long before = faults_so_far();
+
+	for (unsigned i = 0; i < pages; i++)
+		((volatile unsigned char *)at)[i * PAGE + 8] = 5;
+	return faults_so_far() - before;
+}
+
+/* Pages that are there by then need no fault of their own, neither to be read nor to be written. */
+static void check_populate(struct mf_plat *plat)
+{
+	struct ground g = ground(plat);
+
+	g.at[7] = 1;
+	CU_ASSERT_EQUAL(window(&g, 0, 512, 256), 0);
+	CU_ASSERT_EQUAL(window(&g, 256, 0, 256), 0);
+	CU_ASSERT_EQUAL(resident_pages(&g), 1);
+	CU_ASSERT_EQUAL(plat->ops->populate(plat, g.room, 512 * PAGE), 0); /* two windows in one call */
+	CU_ASSERT_EQUAL(resident_pages(&g), 512);
+	CU_ASSERT_TRUE(write_each_page(g.room, 512) < 32);
+	CU_ASSERT_EQUAL(g.at[512 * PAGE + 8], 5);
+	CU_ASSERT_EQUAL(g.room[256 * PAGE + 7], 1); /* what was there stays */
+	CU_ASSERT_TRUE(all_bytes(g.room + 9, PAGE - 9, 0));
+
+	CU_ASSERT_EQUAL(plat->ops->populate(plat, g.at + 256 * PAGE, 16 * PAGE), 0); /* an arena, too */
+	CU_ASSERT_EQUAL(resident_pages(&g), 528);
+	CU_ASSERT_EQUAL(plat->ops->populate(plat, g.at, 0), 0);
+	plat->ops->advise_huge(plat, g.room, 2 * MIB);
+	plat->ops->advise_huge(plat, g.room + 1, PAGE); /* a wish that nobody can grant */
+	CU_ASSERT_EQUAL(g.room[8], 5);
+	leave(&g);
+}
+
+static void windows_of_both(void)
+{
+	struct mf_plat *plats[2] = { host(), sim() };
+
+	for (int i = 0; i < 2; i++) {
+		check_windows(plats[i]);
+		check_reverse_and_seal(plats[i]);
+		check_windows_wrong(plats[i]);
+		check_populate(plats[i]);
+	}
+	CU_ASSERT_EQUAL(mf_plat_sim_outstanding(plats[1]), 0);
+	for (int i = 0; i < 2; i++)
+		plats[i]->ops->destroy(plats[i]);
+}
+
+/* From here on the kernel has never heard of MADV_POPULATE_READ; false: it knows no filters. */
+static bool forget_populate(void)
+{
+	struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_POPULATE_READ, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(rules) / sizeof(rules[0]), rules };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void populate_on_an_old_kernel(void)
+{
+	struct mf_plat *plat = host();
+	struct ground g = ground(plat);
+	int status = -1;
+	pid_t child;
+
+	CU_ASSERT_EQUAL(window(&g, 0, 40, 20), 0);
+	child = fork();
+	if (child == 0)
+		_exit(forget_populate() && plat->ops->populate(plat, g.room, 20 * PAGE) ? 1 : 0);
+	CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+	CU_ASSERT_EQUAL(status, 0);
+	/* The child's pages are ours as well.  Without filters it did nothing, and so do we. */
+	if (resident_pages(&g) == 0)
+		CU_ASSERT_EQUAL(plat->ops->populate(plat, g.room, 20 * PAGE), 0);
+	CU_ASSERT_EQUAL(resident_pages(&g), 20);
+	leave(&g);
+	plat->ops->destroy(plat);
+}
+
+static void host_mappings(void)
+{
+	struct mf_plat *plat = host();
+	struct ground g = ground(plat);
+	uint64_t max = 0, used = 0, more = 0;
+
+	plat->ops->mappings(plat, &max, &used);
+	CU_ASSERT_TRUE(max >= 1000);
+	CU_ASSERT_TRUE(used >= 5); /* program, C library, heap, stack, ours */
+	CU_ASSERT_TRUE(used <= max + 10);
+	for (unsigned i = 0; i < 500; i++)
+		CU_ASSERT_EQUAL(window(&g, 2 * i + 1, 999 - i, 1), 0); /* each with a gap behind */
+	plat->ops->mappings(plat, &max, &more);
+	CU_ASSERT_TRUE(more >= used + 1000 && more <= used + 1010);
+	CU_ASSERT_EQUAL(seal(&g, 0, 1024), 0);
+	plat->ops->mappings(plat, &max, &more);
+	CU_ASSERT_TRUE(more <= used + 10);
+	leave(&g);
+	plat->ops->destroy(plat);
+}
+
+static void sim_mappings(void)
+{
+	struct mf_plat *plat = sim();
+	uint64_t max = 0, used = 0;
+
+	plat->ops->mappings(plat, &max, &used);
+	CU_ASSERT_EQUAL(max, 65530);
+	CU_ASSERT_EQUAL(used, 100);
+	mf_plat_sim_set_mappings(plat, 77, UINT64_C(1) << 40);
+	plat->ops->mappings(plat, &max, &used);
+	CU_ASSERT_EQUAL(max, 77);
+	CU_ASSERT_EQUAL(used, UINT64_C(1) << 40);
+	plat->ops->destroy(plat);
+}
+
+static void sim_window_failures(void)
+{
+	struct mf_plat *plat = sim();
+	struct ground g = ground(plat);
+
+	/* Refused, it is PROT_NONE, even where a window was; the neighbour is not meant. */
+	CU_ASSERT_EQUAL(window(&g, 0, 0, 2), 0);
+	g.room[0] = 1;
+	mf_plat_sim_fail(plat, MF_SIM_WINDOW_MAP, 2);
+	CU_ASSERT_EQUAL(window(&g, 3, 3, 1), 0);
+	CU_ASSERT_EQUAL(window(&g, 1, 5, 2), -ENOMEM);
+	CU_ASSERT_STRING_EQUAL(rights_of(g.room + PAGE, 2 * PAGE), "---p");
+	CU_ASSERT_TRUE(load_faults((char *)g.room + PAGE));
+	CU_ASSERT_EQUAL(g.room[0], 1);
+	CU_ASSERT_EQUAL(window(&g, 1, 5, 2), 0); /* only the one call */
+
+	mf_plat_sim_fail(plat, MF_SIM_WINDOW_SEAL, 1);
+	CU_ASSERT_EQUAL(seal(&g, 0, 4), -ENOMEM);
+	CU_ASSERT_EQUAL(g.room[0], 1);
+	CU_ASSERT_EQUAL(strncmp(rights_of(g.room, 4 * PAGE), "rw-", 3), 0);
+	CU_ASSERT_EQUAL(resident_pages(&g), 1);
+	mf_plat_sim_fail(plat, MF_SIM_POPULATE, 1);
+	CU_ASSERT_EQUAL(plat->ops->populate(plat, g.room, 4 * PAGE), -ENOMEM);
+	CU_ASSERT_EQUAL(resident_pages(&g), 1);
+	CU_ASSERT_EQUAL(plat->ops->populate(plat, g.room, 4 * PAGE), 0);
+	CU_ASSERT_EQUAL(resident_pages(&g), 4);
+	CU_ASSERT_EQUAL(seal(&g, 0, 4), 0);
+	CU_ASSERT_EQUAL(mappings_of(g.room, 4 * MIB), 1);
+	leave(&g);
+	CU_ASSERT_EQUAL(mf_plat_sim_outstanding(plat), 0);
+	plat->ops->destroy(plat);
+}
+
 static const struct unit_test tests[] = {
-	UNIT_TEST(host_memory),	   UNIT_TEST(sim_memory),
-	UNIT_TEST(in_parallel),	   UNIT_TEST(host_arena_is_shared),
-	UNIT_TEST(destroy_unmaps), UNIT_TEST(host_facts),
-	UNIT_TEST(sim_facts),	   UNIT_TEST(sim_failures),
+	UNIT_TEST(host_memory),		UNIT_TEST(sim_memory),
+	UNIT_TEST(in_parallel),		UNIT_TEST(host_arena_is_shared),
+	UNIT_TEST(destroy_unmaps),	UNIT_TEST(host_facts),
+	UNIT_TEST(sim_facts),		UNIT_TEST(sim_failures),
+	UNIT_TEST(windows_of_both),	UNIT_TEST(populate_on_an_old_kernel),
+	UNIT_TEST(host_mappings),	UNIT_TEST(sim_mappings),
+	UNIT_TEST(sim_window_failures),
 };
 
 UNIT_MAIN("plat", tests)
