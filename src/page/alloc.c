@@ -38,7 +38,7 @@ void mf_alloc_account(struct mf_page *pg, const struct mf_alloc *a, const struct
 	mf_stat_word_add(&words[MF_STAT_pgalloc], pages);
 	if (!__atomic_load_n(&pg->numa_stat, __ATOMIC_RELAXED))
 		return;
-	wanted = preferred_zone(pg, a);
+	wanted = a->stands_in_for ? a->stands_in_for : preferred_zone(pg, a);
 	if (!wanted || wanted->node == from->node) {
 		mf_stat_word_add(&words[MF_STAT_numa_hit], pages);
 		if (a->interleaved && from->node == a->node)
@@ -50,10 +50,10 @@ void mf_alloc_account(struct mf_page *pg, const struct mf_alloc *a, const struct
 	mf_stat_word_add(&words[from->node == a->local ? MF_STAT_numa_local : MF_STAT_numa_other], pages);
 }
 
-void mf_alloc_finish(struct mf_page *pg, const struct mf_alloc *a, unsigned order, uint32_t pfn)
+void mf_alloc_finish(struct mf_page *pg, const struct mf_alloc *a, uint32_t pfn)
 {
 	if (a->gfp & MEMFS___GFP_ZERO || __atomic_load_n(&pg->knobs.init_on_alloc, __ATOMIC_RELAXED))
-		memset(mf_page_address(pg, pfn), 0, (size_t)MEMFS_PAGE_SIZE << order);
+		memset(mf_page_address(pg, pfn), 0, a->pages * (size_t)MEMFS_PAGE_SIZE);
 }
 
 int mf_alloc_fail(struct mf_page *pg, const struct mf_alloc *a)
@@ -174,14 +174,25 @@ int mf_alloc_block(struct mf_page *pg, struct mf_alloc *a, struct mf_cancel *can
 	if (!error) {
 		if (a->highatomic)
 			mf_zone_reserve_highatomic(pg, from, *pfn);
-		mf_alloc_account(pg, a, from, UINT64_C(1) << a->order);
-		mf_alloc_finish(pg, a, a->order, *pfn);
+		mf_alloc_account(pg, a, from, a->pages);
+		mf_alloc_finish(pg, a, *pfn);
 	}
 	a->filter = filter;
 	return error;
 }
 
-static int check_request(const struct mf_page *pg, const struct mf_page_request *request)
+int mf_alloc_try(struct mf_page *pg, const struct mf_alloc *a, uint32_t *pfn)
+{
+	struct mf_zone *from = NULL;
+
+	if (!walk(pg, a, MF_WMARK_LOW, pfn, &from))
+		return -ENOMEM;
+	mf_alloc_account(pg, a, from, a->pages);
+	mf_alloc_finish(pg, a, *pfn);
+	return 0;
+}
+
+int mf_alloc_check(const struct mf_page *pg, const struct mf_page_request *request)
 {
 	if (request->order > MEMFS_MAX_PAGE_ORDER)
 		return -EINVAL;
@@ -217,7 +228,7 @@ int mf_page_alloc(struct mf_page *pg, struct mf_placement *place, const struct m
 	struct mf_alloc a;
 	mf_nodemask allowed;
 	uint32_t pfn;
-	int error = check_request(pg, request);
+	int error = mf_alloc_check(pg, request);
 
 	if (error)
 		return error;
@@ -225,6 +236,7 @@ int mf_page_alloc(struct mf_page *pg, struct mf_placement *place, const struct m
 	mf_alloc_policy(pg, place, request, &policy, &allowed);
 	if (request->node != MF_NODE_BY_POLICY) {
 		mf_alloc_place_on(request->node, allowed, &a);
+		a.interleaved = request->interleaved;
 		error = mf_alloc_block(pg, &a, request->cancel, &pfn);
 	} else if (mf_policy_interleaves(&policy) && request->vma) {
 		mf_page_get_weights(pg, &weights);

@@ -88,6 +88,13 @@ bool mf_buddy_take(struct mf_buddy *buddy, enum mf_migrate_type type, unsigned o
  */
 size_t mf_buddy_take_bulk(struct mf_buddy *buddy, enum mf_migrate_type type, size_t n, uint32_t *pfns);
 
+/*
+ * Up to 511 contiguous pages, at any position, of a line of @type that is in
+ * use already; a few lines of each queue are looked at, the fullest first.
+ * False: none of them has room, though a block of the next order may be free.
+ */
+bool mf_buddy_take_run(struct mf_buddy *buddy, enum mf_migrate_type type, unsigned pages, uint32_t *pfn);
+
 /* Gives a block back; it merges by itself.  Joining an order-10 pair of two
  * types makes both lines the type of the block that was given (kernel: buddy matches). */
 void mf_buddy_give(struct mf_buddy *buddy, uint32_t pfn, unsigned order);

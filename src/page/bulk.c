@@ -95,11 +95,18 @@ static size_t slow_path(struct mf_page *pg, struct mf_alloc *a, struct mf_cancel
 	return got;
 }
 
+static void clear_pages(struct mf_page *pg, const struct mf_alloc *a, size_t n, const uint32_t *pfns)
+{
+	bool clear = a->gfp & MEMFS___GFP_ZERO || __atomic_load_n(&pg->knobs.init_on_alloc, __ATOMIC_RELAXED);
+
+	for (size_t i = 0; clear && i < n; i++)
+		mf_alloc_finish(pg, a, pfns[i]);
+}
+
 /* One node's share. */
 static size_t node_call(struct mf_page *pg, struct mf_alloc *a, struct mf_cancel *cancel, size_t n,
 			uint32_t *pfns)
 {
-	bool clear;
 	size_t got;
 
 	mf_stat_add(&pg->stat, MF_STAT_bulk_node_calls, 1);
@@ -111,9 +118,7 @@ static size_t node_call(struct mf_page *pg, struct mf_alloc *a, struct mf_cancel
 
 		got += slow_path(pg, &entitled, cancel, n - got, pfns + got);
 	}
-	clear = a->gfp & MEMFS___GFP_ZERO || __atomic_load_n(&pg->knobs.init_on_alloc, __ATOMIC_RELAXED);
-	for (size_t i = 0; clear && i < got; i++)
-		mf_alloc_finish(pg, a, 0, pfns[i]);
+	clear_pages(pg, a, got, pfns);
 	return got;
 }
 
@@ -256,6 +261,7 @@ static size_t alloc_by_request(struct mf_page *pg, struct mf_placement *place,
 	mf_alloc_policy(pg, place, request, &policy, &allowed);
 	if (request->node != MF_NODE_BY_POLICY) {
 		mf_alloc_place_on(request->node, allowed, &a);
+		a.interleaved = request->interleaved;
 		return node_call(pg, &a, request->cancel, n, pfns);
 	}
 	if (!mf_policy_interleaves(&policy)) {
@@ -281,5 +287,21 @@ size_t mf_page_alloc_bulk(struct mf_page *pg, struct mf_placement *place,
 	mf_stat_add(&pg->stat, MF_STAT_bulk_pages, got);
 	if (got < n)
 		mf_stat_add(&pg->stat, MF_STAT_bulk_short, 1);
+	return got;
+}
+
+size_t mf_page_alloc_some(struct mf_page *pg, struct mf_placement *place,
+			  const struct mf_page_request *request, size_t n, memfs_pfn *out)
+{
+	struct mf_alloc a;
+	size_t got;
+
+	if (n == 0 || mf_alloc_place_try(pg, place, request, 0, &a))
+		return 0;
+	mf_stat_add(&pg->stat, MF_STAT_bulk_node_calls, 1);
+	if (mf_fault_hit(pg->fault, MF_FAULT_bulk_node))
+		return 0;
+	got = walk(pg, &a, MF_WMARK_LOW, n, words_of(out));
+	clear_pages(pg, &a, got, words_of(out));
 	return got;
 }

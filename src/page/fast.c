@@ -241,6 +241,30 @@ other:
 	return alloc_other(place, gfp, order, out);
 }
 
+/* Neither another path nor another kind: what the caller does without it, it knows itself. */
+bool mf_page_alloc_own(struct mf_placement *place, unsigned order, memfs_pfn *out)
+{
+	struct mf_page *pg = place->pg;
+	unsigned fast = __atomic_load_n(&place->fast, __ATOMIC_RELAXED) &
+			__atomic_load_n(&pg->fast_mask, __ATOMIC_RELAXED);
+	int list = mf_pcp_list_index(order, MF_UNMOVABLE);
+	struct mf_zone *zone;
+	struct mf_pcp *pcp;
+	unsigned cpu;
+
+	/* AUTO is in the mask without numa only, where every policy is a local one. */
+	if (!(fast & (MF_FAST_LOCAL | MF_FAST_AUTO)) || list < 0)
+		return false;
+	cpu = mf_rseq_cpu_at(pg->rseq_offset);
+	pcp = __atomic_load_n(&pg->local_pcp[cpu], __ATOMIC_RELAXED);
+	zone = pcp->zone;
+	if (!above_mark(zone, MF_ZONE_NORMAL, order) || !has_block(zone, order) ||
+	    !mf_pcp_fast_take(pg->rseq_offset, pcp, (unsigned)list, &out->v))
+		return false;
+	count_cpu(pg, cpu, __atomic_load_n(&pg->fast_column, __ATOMIC_RELAXED), UINT64_C(1) << order);
+	return true;
+}
+
 /*
  * Why the frees guess.  The address of the list hangs on the page's zone and
  * type, hence on a chain of loads that begins at its number; and the next

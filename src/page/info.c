@@ -70,6 +70,46 @@ void mf_page_pcp_info(const struct mf_page *pg, unsigned index, unsigned cpu, st
 	}
 }
 
+bool mf_page_clears(const struct mf_page *pg, memfs_gfp gfp)
+{
+	return gfp & MEMFS___GFP_ZERO || GET(pg->knobs.init_on_alloc);
+}
+
+static void count_blocks(const struct mf_zone *zone, struct mf_page_free_blocks *out)
+{
+	const struct mf_buddy *buddy = &zone->buddy;
+
+	for (unsigned order = 0; order < MF_NR_ORDERS; order++) {
+		uint64_t nr = 0;
+
+		for (int type = 0; type < MF_PCP_TYPES; type++)
+			nr += GET(buddy->nr_free[type][order]);
+		if (!nr)
+			continue;
+		out->has[order] = true;
+		if ((int)order > out->largest)
+			out->largest = (int)order;
+		if (order >= MF_PAGEBLOCK_ORDER)
+			out->pageblocks += nr << (order - MF_PAGEBLOCK_ORDER);
+	}
+	out->all += zone->managed / MF_PAGEBLOCK_PAGES;
+}
+
+void mf_page_free_blocks(const struct mf_page *pg, int node, memfs_gfp gfp, struct mf_page_free_blocks *out)
+{
+	int highest = (int)mf_gfp_highest_zone(gfp);
+
+	*out = (struct mf_page_free_blocks){ .largest = -1 };
+	if (!mf_node_isset(pg->topo->memory, node))
+		return;
+	for (int type = 0; type <= highest; type++) {
+		const struct mf_zone *zone = pg->zone[mf_zone_index(node, (enum mf_zone_type)type)];
+
+		if (zone)
+			count_blocks(zone, out);
+	}
+}
+
 bool mf_page_zone_below_low(const struct mf_page *pg, unsigned index)
 {
 	const struct mf_zone *zone = index < MF_MAX_ZONES ? pg->zone[index] : NULL;

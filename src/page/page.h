@@ -85,6 +85,9 @@ struct mf_page_request {
 	int node;		     /* MF_NODE_BY_POLICY, or the node named */
 	const struct mf_policy *vma; /* NULL, or a VMA policy that replaces the task's */
 	uint64_t index;		     /* with vma: the block's index in its range */
+	bool stands_in;		     /* for mf_page_alloc_run, _some: node stands in for the node wanted */
+	int wanted;		     /* with stands_in: that node; counts as a miss of it */
+	bool interleaved;	     /* with node: an interleave policy chose it, and it counts so */
 	int cpu;		     /* MF_CPU_OF_TASK, or the CPU that stands in for the task's */
 	bool irq;		     /* caller in interrupt-like context */
 	struct mf_cancel *cancel;    /* may be NULL */
@@ -114,6 +117,96 @@ void mf_page_free(const struct mf_placement *place, memfs_pfn pfn, unsigned orde
 void mf_page_free_bulk(struct mf_page *pg, const struct mf_placement *place, size_t n, const memfs_pfn *pfns);
 /* As above for a caller in interrupt-like context (pcp_irq_bypass). */
 void mf_page_free_irq(struct mf_page *pg, const struct mf_placement *place, memfs_pfn pfn, unsigned order);
+
+/* --- runs: contiguous pages of one zone, not necessarily a power of two (run.c) --- */
+
+struct mf_run {
+	uint32_t pfn, pages;
+};
+
+/*
+ * A block of the caller's own node by restartable sequence or nothing: false
+ * also where the placement, the order (only 0 to 3 and 9 are on lists) or the
+ * mark does not fit.  Unmovable, zone Normal; not cleared.
+ */
+bool mf_page_alloc_own(struct mf_placement *place, unsigned order, memfs_pfn *out);
+/*
+ * 1 to 1024 contiguous pages of request->node and no other, out of the smallest
+ * block that holds them; the tail goes back at once and nothing but the pages
+ * counts.  Never waits, drains or shrinks, whatever the flags.  -ENOMEM.
+ */
+int mf_page_alloc_run(struct mf_page *pg, struct mf_placement *place, const struct mf_page_request *request,
+		      uint32_t pages, memfs_pfn *out);
+/*
+ * n single pages of request->node and no other, down to the low mark; nothing
+ * more is tried for those that are missing.  Returns how many; out[] beyond is
+ * untouched.  A node call, but no bulk request of its own.
+ */
+size_t mf_page_alloc_some(struct mf_page *pg, struct mf_placement *place,
+			  const struct mf_page_request *request, size_t n, memfs_pfn *out);
+/*
+ * Runs back: what the lists of the placement's CPU keep (1, 2, 4, 8 or 512
+ * aligned pages) to them, the rest to the zone, each run with one hold of its
+ * lock a 4096 pages.  place NULL: all to the zones.  A run may touch zones next
+ * to each other.
+ */
+void mf_page_free_runs(struct mf_page *pg, const struct mf_placement *place, size_t n,
+		       const struct mf_run *runs);
+/*
+ * A run that an engine above keeps to itself though its user gave it back, and
+ * takes up again for a user on @cpu: only counters move (pgfree; pgalloc, hit
+ * and local or other), so that they tell what users hold.
+ */
+void mf_page_count_parked(struct mf_page *pg, uint32_t pfn, uint32_t pages);
+void mf_page_count_reused(struct mf_page *pg, unsigned cpu, uint32_t pfn, uint32_t pages);
+/* A parked run goes back to the zone: it counts as given back already. */
+void mf_page_free_parked(struct mf_page *pg, const struct mf_run *run);
+/* The CPU whose lists serve the placement now, -1 if the topology does not have it. */
+int mf_page_cpu(struct mf_page *pg, const struct mf_placement *place);
+
+/* What is free on a node in zones that @gfp may use: relaxed looks, no lock. */
+struct mf_page_free_blocks {
+	int largest;		/* order of the largest free block of any type but HighAtomic, -1 none */
+	uint64_t pageblocks;	/* free memory in blocks of order 9 and 10, in pageblocks */
+	uint64_t all;		/* pageblocks there are, free or not */
+	bool has[MF_NR_ORDERS]; /* a free block of exactly this order */
+};
+void mf_page_free_blocks(const struct mf_page *pg, int node, memfs_gfp gfp, struct mf_page_free_blocks *out);
+
+/* The pages of a run appear at @at as well (plat's window); -errno. */
+int mf_page_window(struct mf_page *pg, void *at, uint32_t pfn, uint64_t pages);
+
+/* --- plans: where the pages of a range belong, before any is taken (plan.c) --- */
+
+struct mf_page_share {
+	uint8_t node;
+	uint64_t pages;
+};
+struct mf_page_plan {
+	bool interleaved; /* an interleave policy made the shares */
+	bool rotates;	  /* and it is the task's: mf_page_plan_commit moves its rotation */
+	bool only_own;	  /* __GFP_THISNODE: a share comes from its own node or not at all */
+	unsigned nr_shares;
+	struct mf_page_share share[MEMFS_MAX_NODES]; /* in the order of the cycle; none is 0 */
+	mf_nodemask first;			     /* nodes asked before any other, however deep */
+	mf_nodemask allowed;			     /* nodes that may serve at all */
+	uint32_t before;
+	struct mf_policy policy;
+	struct mf_weights weights;
+};
+/*
+ * Page by page as single allocations would be placed: a task's interleave
+ * policy from its rotation, a VMA policy (request->vma) from the indexes 0 to
+ * n - 1, any other policy one share for its preferred node.  Takes nothing,
+ * moves nothing.  -EINVAL: the node named has no memory.
+ */
+int mf_page_plan(struct mf_page *pg, const struct mf_placement *place, const struct mf_page_request *request,
+		 uint64_t n, struct mf_page_plan *plan);
+/* After all n pages were handed out. */
+void mf_page_plan_commit(struct mf_placement *place, const struct mf_page_plan *plan, uint64_t n);
+/* Nodes to ask for a share of @node, in order: itself, then by its zonelist, first before the rest. */
+unsigned mf_page_plan_nodes(const struct mf_page *pg, const struct mf_page_plan *plan, int node,
+			    uint8_t nodes[MEMFS_MAX_NODES]);
 
 void mf_page_cancel(struct mf_page *pg, struct mf_cancel *cancel); /* wakes the waiter */
 
@@ -149,9 +242,15 @@ bool mf_page_rseq_available(void);
 /* Called (no lock held) when a request does not fit; returns pages given back. */
 typedef uint64_t mf_shrinker_fn(void *arg, uint64_t nr_pages);
 int mf_page_add_shrinker(struct mf_page *pg, mf_shrinker_fn *shrink, void *arg); /* -ENOSPC above 8 */
+/* While no allocation is under way; an unknown one is left alone. */
+void mf_page_remove_shrinker(struct mf_page *pg, mf_shrinker_fn *shrink, void *arg);
+/* Sleeps until pages came back or a moment has passed; -EINTR: cancelled. */
+int mf_page_wait(struct mf_page *pg, struct mf_cancel *cancel);
 void mf_page_drain(struct mf_page *pg, int node); /* -1: all; also gives up empty HIGHATOMIC blocks */
 void mf_page_tick(struct mf_page *pg);		  /* one second of decay, remote drain, boost, trimming */
 uint64_t mf_page_trim(struct mf_page *pg);	  /* now, whatever the age; pages given back */
+/* Pages for @gfp are handed out cleared: __GFP_ZERO or tune/init_on_alloc. */
+bool mf_page_clears(const struct mf_page *pg, memfs_gfp gfp);
 /* True if the zone's free pages are under low (pressure notification). */
 bool mf_page_zone_below_low(const struct mf_page *pg, unsigned zone);
 

@@ -176,19 +176,21 @@ struct mf_page {
 struct mf_alloc {
 	memfs_gfp gfp;
 	unsigned order;
+	uint32_t pages; /* of the block, from its start, that are wanted and count */
 	enum mf_migrate_type type;
 	enum mf_zone_type highest;
-	int cpu;		  /* whose lists */
-	int local;		  /* node of that CPU */
-	int node;		  /* preferred */
-	mf_nodemask filter;	  /* zones of other nodes are out of the question */
-	mf_nodemask first_filter; /* tried alone first (PREFERRED_MANY); else the same */
-	bool interleaved;	  /* node was chosen by an interleave policy */
-	bool auto_cpu;		  /* cpu is the one the caller runs on: its sequences may be used */
-	bool bypass;		  /* pcp_irq_bypass or pcp_mode=off: no lists */
-	bool nofragment;	  /* do not break pageblocks of other types while another zone will do */
-	bool may_wait;		  /* not in a handler or interrupt-like context, flags allow reclaim */
-	bool no_sleep;		  /* has interrupted a lock holder: every lock is only tried */
+	int cpu;			     /* whose lists */
+	int local;			     /* node of that CPU */
+	int node;			     /* preferred */
+	mf_nodemask filter;		     /* zones of other nodes are out of the question */
+	mf_nodemask first_filter;	     /* tried alone first (PREFERRED_MANY); else the same */
+	const struct mf_zone *stands_in_for; /* NULL, or the zone that counts as wanted */
+	bool interleaved;		     /* node was chosen by an interleave policy */
+	bool auto_cpu;	 /* cpu is the one the caller runs on: its sequences may be used */
+	bool bypass;	 /* pcp_irq_bypass or pcp_mode=off: no lists */
+	bool nofragment; /* do not break pageblocks of other types while another zone will do */
+	bool may_wait;	 /* not in a handler or interrupt-like context, flags allow reclaim */
+	bool no_sleep;	 /* has interrupted a lock holder: every lock is only tried */
 	bool min_reserve, non_block, highatomic, memalloc;
 };
 
@@ -199,7 +201,7 @@ void mf_zone_unlock(struct mf_zone *zone);
 uint64_t mf_zone_available(const struct mf_zone *zone, const struct mf_alloc *a, uint64_t mark);
 bool mf_zone_watermark_ok(const struct mf_zone *zone, const struct mf_alloc *a, unsigned order,
 			  uint64_t mark);
-/* One block straight from the zone. */
+/* One block straight from the zone; what it has beyond a->pages stays there. */
 bool mf_zone_take(struct mf_page *pg, struct mf_zone *zone, const struct mf_alloc *a, uint32_t *pfn);
 /* Up to n blocks of an order the lists keep, for a refill; returns how many. */
 size_t mf_zone_take_many(struct mf_page *pg, struct mf_zone *zone, unsigned order, enum mf_migrate_type type,
@@ -210,6 +212,8 @@ void mf_zone_give_anyhow(struct mf_page *pg, struct mf_zone *zone, unsigned orde
 /* False only if only_try and the lock was taken. */
 bool mf_zone_give(struct mf_page *pg, struct mf_zone *zone, unsigned order, bool only_try, size_t n,
 		  const uint32_t *pfns);
+/* Contiguous pages of the zone, any number; never fails, as above. */
+void mf_zone_give_run(struct mf_page *pg, struct mf_zone *zone, uint32_t pfn, uint32_t pages, bool only_try);
 void mf_zone_reserve_highatomic(struct mf_page *pg, struct mf_zone *zone, uint32_t pfn);
 bool mf_zone_unreserve_highatomic(struct mf_page *pg, struct mf_zone *zone, bool only_free);
 void mf_zone_set_marks(
@@ -251,6 +255,9 @@ void mf_alloc_policy(struct mf_page *pg, const struct mf_placement *place,
 void mf_alloc_place(const struct mf_policy *policy, mf_nodemask allowed, struct mf_alloc *a);
 /* An interleaved block for @node. */
 void mf_alloc_place_on(int node, mf_nodemask allowed, struct mf_alloc *a);
+/* A try on request->node and no other. -EINVAL: none named, or it has no memory. */
+int mf_alloc_place_try(struct mf_page *pg, const struct mf_placement *place,
+		       const struct mf_page_request *request, unsigned order, struct mf_alloc *a);
 /* Moves the rotation by the blocks handed out; @before is what the placement was worked out from. */
 void mf_alloc_move_rotation(struct mf_placement *place, const struct mf_policy *policy,
 			    const struct mf_weights *weights, uint32_t before, uint64_t blocks);
@@ -262,13 +269,19 @@ void mf_free_slow(struct mf_page *pg, const struct mf_placement *place, uint32_t
 
 /* --- alloc.c --- */
 int mf_alloc_block(struct mf_page *pg, struct mf_alloc *a, struct mf_cancel *cancel, uint32_t *pfn);
+/*
+ * Only a try: along the zonelist once, down to the low mark, no reserve and no
+ * other way whatever the flags; a failure is not counted.
+ */
+int mf_alloc_try(struct mf_page *pg, const struct mf_alloc *a, uint32_t *pfn);
+/* 0, or -EINVAL: order, or a node without memory. */
+int mf_alloc_check(const struct mf_page *pg, const struct mf_page_request *request);
 /* What the second look may do that the first may not (behaviour 2.3). */
 void mf_alloc_entitle(struct mf_alloc *a);
 void mf_alloc_account(struct mf_page *pg, const struct mf_alloc *a, const struct mf_zone *from,
 		      uint64_t pages);
-void mf_alloc_finish(struct mf_page *pg, const struct mf_alloc *a, unsigned order,
-		     uint32_t pfn);				 /* clearing */
-int mf_alloc_fail(struct mf_page *pg, const struct mf_alloc *a); /* counts; -ENOMEM */
+void mf_alloc_finish(struct mf_page *pg, const struct mf_alloc *a, uint32_t pfn); /* clears a->pages */
+int mf_alloc_fail(struct mf_page *pg, const struct mf_alloc *a);		  /* counts; -ENOMEM */
 
 /* --- pressure.c --- */
 /* Drains, shrinks, gives up reserves; true if anything may have become free. */

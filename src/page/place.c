@@ -206,6 +206,7 @@ void mf_alloc_prepare(struct mf_page *pg, const struct mf_placement *place,
 	*a = (struct mf_alloc){
 		.gfp = request->gfp,
 		.order = request->order,
+		.pages = UINT32_C(1) << request->order,
 		.type = mf_gfp_migrate_type(request->gfp),
 		.highest = mf_gfp_highest_zone(request->gfp),
 		.bypass = irq_bypass || off,
@@ -251,6 +252,27 @@ void mf_alloc_place_on(int node, mf_nodemask allowed, struct mf_alloc *a)
 	a->filter = allowed;
 	a->first_filter = allowed;
 	only_this_node(a);
+}
+
+int mf_alloc_place_try(struct mf_page *pg, const struct mf_placement *place,
+		       const struct mf_page_request *request, unsigned order, struct mf_alloc *a)
+{
+	struct mf_page_request here = *request;
+	struct mf_policy policy;
+	mf_nodemask allowed;
+
+	if (!mf_node_isset(pg->topo->memory, request->node))
+		return -EINVAL;
+	here.order = order;
+	here.gfp &= ~(MEMFS___GFP_NOFAIL | MEMFS___GFP_RECLAIM);
+	here.gfp |= MEMFS___GFP_THISNODE | MEMFS___GFP_NOWARN;
+	mf_alloc_prepare(pg, place, &here, a);
+	mf_alloc_policy(pg, place, &here, &policy, &allowed);
+	mf_alloc_place_on(here.node, allowed, a);
+	a->interleaved = here.interleaved;
+	if (here.stands_in)
+		a->stands_in_for = pg->node_zone[here.wanted][a->highest];
+	return 0;
 }
 
 void mf_alloc_place(const struct mf_policy *policy, mf_nodemask allowed, struct mf_alloc *a)

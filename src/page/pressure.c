@@ -74,7 +74,8 @@ bool mf_pressure_relieve(struct mf_page *pg, const struct mf_alloc *a)
 			 MF_STAT_allocstall, 1);
 	mf_stat_add(&pg->stat, MF_STAT_drain_all, 1);
 	for (unsigned i = 0; i < nr; i++) {
-		uint64_t pages = pg->shrinker[i].shrink(pg->shrinker[i].arg, UINT64_C(1) << a->order);
+		mf_shrinker_fn *shrink = __atomic_load_n(&pg->shrinker[i].shrink, __ATOMIC_RELAXED);
+		uint64_t pages = shrink ? shrink(pg->shrinker[i].arg, UINT64_C(1) << a->order) : 0;
 
 		mf_stat_add(&pg->stat, MF_STAT_shrink_calls, 1);
 		mf_stat_add(&pg->stat, MF_STAT_shrink_pages, pages);
@@ -122,6 +123,18 @@ int mf_page_add_shrinker(struct mf_page *pg, mf_shrinker_fn *shrink, void *arg)
 	pg->shrinker[nr] = (struct mf_shrinker){ shrink, arg };
 	__atomic_store_n(&pg->nr_shrinkers, nr + 1, __ATOMIC_RELEASE);
 	return 0;
+}
+
+void mf_page_remove_shrinker(struct mf_page *pg, mf_shrinker_fn *shrink, void *arg)
+{
+	for (unsigned i = 0; i < pg->nr_shrinkers; i++)
+		if (pg->shrinker[i].shrink == shrink && pg->shrinker[i].arg == arg)
+			__atomic_store_n(&pg->shrinker[i].shrink, NULL, __ATOMIC_RELAXED);
+}
+
+int mf_page_wait(struct mf_page *pg, struct mf_cancel *cancel)
+{
+	return mf_pressure_wait(pg, cancel);
 }
 
 void mf_page_drain(struct mf_page *pg, int node)

@@ -168,13 +168,45 @@ static bool take_locked(struct mf_page *pg, struct mf_zone *zone, const struct m
 	return a->non_block && mf_buddy_take(buddy, MF_HIGHATOMIC, a->order, pfn);
 }
 
+/* The largest aligned block at the start of a run. */
+static unsigned first_block(uint32_t pfn, uint32_t pages)
+{
+	unsigned aligned = pfn ? (unsigned)__builtin_ctz(pfn) : MEMFS_MAX_PAGE_ORDER;
+	unsigned fits = 31u - (unsigned)__builtin_clz(pages);
+	unsigned order = aligned < fits ? aligned : fits;
+
+	return order < MEMFS_MAX_PAGE_ORDER ? order : MEMFS_MAX_PAGE_ORDER;
+}
+
+static void give_blocks(struct mf_zone *zone, uint32_t pfn, uint32_t pages)
+{
+	while (pages) {
+		unsigned order = first_block(pfn, pages);
+
+		mf_buddy_give(&zone->buddy, pfn, order);
+		pfn += 1u << order;
+		pages -= 1u << order;
+	}
+}
+
+/* Only where the block would be cut. */
+static bool take_run(struct mf_zone *zone, const struct mf_alloc *a, uint32_t *pfn)
+{
+	return a->pages != UINT32_C(1) << a->order && mf_buddy_take_run(&zone->buddy, a->type, a->pages, pfn);
+}
+
 bool mf_zone_take(struct mf_page *pg, struct mf_zone *zone, const struct mf_alloc *a, uint32_t *pfn)
 {
 	bool got;
 
 	if (mf_fault_hit(pg->fault, MF_FAULT_buddy_alloc) || !mf_zone_lock(pg, zone, a->no_sleep))
 		return false;
-	got = take_locked(pg, zone, a, pfn);
+	got = take_run(zone, a, pfn);
+	if (!got) {
+		got = take_locked(pg, zone, a, pfn);
+		if (got)
+			give_blocks(zone, *pfn + a->pages, (UINT32_C(1) << a->order) - a->pages);
+	}
 	mf_zone_unlock(zone);
 	return got;
 }
@@ -247,6 +279,35 @@ void mf_zone_give_anyhow(struct mf_page *pg, struct mf_zone *zone, unsigned orde
 		pfns += k;
 		n -= k;
 	}
+}
+
+static void defer_blocks(struct mf_page *pg, struct mf_zone *zone, uint32_t pfn, uint32_t pages)
+{
+	while (pages) {
+		unsigned order = first_block(pfn, pages);
+
+		defer(pg, zone, pfn, order);
+		pfn += 1u << order;
+		pages -= 1u << order;
+	}
+}
+
+void mf_zone_give_run(struct mf_page *pg, struct mf_zone *zone, uint32_t pfn, uint32_t pages, bool only_try)
+{
+	while (pages) {
+		uint32_t k = pages < HOLD_MOST ? pages : HOLD_MOST;
+
+		if (mf_zone_lock(pg, zone, only_try)) {
+			give_blocks(zone, pfn, k);
+			mf_zone_unlock(zone);
+		} else {
+			defer_blocks(pg, zone, pfn, k);
+		}
+		pfn += k;
+		pages -= k;
+	}
+	if (__builtin_expect(__atomic_load_n(&pg->nr_waiters, __ATOMIC_RELAXED) != 0, 0) && !only_try)
+		mf_pressure_wake(pg);
 }
 
 /*

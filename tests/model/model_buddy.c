@@ -344,6 +344,30 @@ static void do_take_bulk(void)
 		refresh((unsigned)line);
 }
 
+/* Contiguous pages of a line that is in use: they were free, of the type, in one line not wholly free. */
+static void do_take_run(void)
+{
+	enum mf_migrate_type type = below(4) ? MF_MOVABLE : (enum mf_migrate_type)below(4);
+	unsigned n = below(4) ? 1 + below(60) : 1 + below(600), line;
+	uint32_t pfn;
+
+	if (!mf_buddy_take_run(&buddy, type, n, &pfn))
+		return;
+	line = page_of(pfn) / 512;
+	if (n >= 512 || page_of(pfn) + n > NR_LINES * 512 || page_of(pfn + n - 1) / 512 != line)
+		fail("take_run: leaves its line");
+	if (types[line] != (int)type || nr_free_in[line] == 512)
+		fail("take_run: another type, or a whole line was broken");
+	for (unsigned i = 0; i < n; i++) {
+		if (used[page_of(pfn + i)])
+			fail("take_run: page was not free");
+		used[page_of(pfn + i)] = 1;
+		hold(pfn + i, 0);
+	}
+	dirty[line] = true;
+	refresh(line);
+}
+
 static int by_pfn(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -522,6 +546,8 @@ static void do_step(void)
 		(filling ? do_take_bulk : do_give_bulk)();
 	else if (kind < 49)
 		(filling ? do_give_bulk : do_take_bulk)();
+	else if (kind < 51)
+		do_take_run();
 	else if (kind < 54)
 		do_fallback();
 	else if (kind < 56)
