@@ -23,6 +23,7 @@
 	L(TASKS, "the table of tasks") \
 	L(CONFIG, "knobs, weights, bandwidth: writers only") \
 	L(TASK, "one task: policy, rotation, allowed nodes") \
+	L(VMALLOC, "the address space of mapped areas, the lazily freed ones, the count of mappings") \
 	L(TRIM, "the tick and the trimmer of one instance") \
 	L(PCP, "one per-CPU list set of one zone") \
 	L(ZONE, "one zone's lines; several only in rising zone index") \

@@ -21,7 +21,10 @@
 	F(pcp_refill, "refilling a per-CPU list") \
 	F(bulk_node, "one node's share of a bulk call") \
 	F(arena_map, "mapping a node's arena") \
-	F(arena_trim, "giving memory back to the host")
+	F(arena_trim, "giving memory back to the host") \
+	F(vmalloc_area, "address space for a mapped area") \
+	F(vmalloc_large, "a large block for a range") \
+	F(vmalloc_map, "mapping one run of pages")
 
 enum mf_fault_point {
 #define MF_FAULT_ENUM(name, help) MF_FAULT_##name,

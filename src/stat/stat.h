@@ -64,6 +64,34 @@ enum mf_stat_scope { MF_STAT_GLOBAL, MF_STAT_ZONE };
 	S(bulk_node_calls, GLOBAL, calls, "calls of the bulk path for one node") \
 	S(bulk_pages, GLOBAL, pages, "pages handed out by bulk allocations") \
 	S(bulk_short, GLOBAL, calls, "bulk allocations that got fewer pages than asked") \
+	/* vmalloc: ranges, the paths their pages came by, and what mapping them took */ \
+	S(vmalloc_requests, GLOBAL, calls, "ranges asked for") \
+	S(vmalloc_fail, GLOBAL, calls, "ranges that could not be made") \
+	S(vmalloc_linear, GLOBAL, calls, "ranges used at their linear address") \
+	S(vmalloc_mapped, GLOBAL, calls, "ranges mapped from runs of pages") \
+	S(vmalloc_huge_fallback, GLOBAL, calls, "huge ranges made from small pages instead") \
+	S(vmalloc_buddy_calls, GLOBAL, calls, "calls of the page allocator for ranges") \
+	S(vmalloc_large_attempts, GLOBAL, calls, "attempts to get one large block") \
+	S(vmalloc_large_blocks, GLOBAL, calls, "large blocks got") \
+	S(vmalloc_large_fail_1, GLOBAL, calls, "attempts that failed, order 1") \
+	S(vmalloc_large_fail_2, GLOBAL, calls, "attempts that failed, order 2") \
+	S(vmalloc_large_fail_3, GLOBAL, calls, "attempts that failed, order 3") \
+	S(vmalloc_large_fail_4, GLOBAL, calls, "attempts that failed, order 4") \
+	S(vmalloc_large_fail_5, GLOBAL, calls, "attempts that failed, order 5") \
+	S(vmalloc_large_fail_6, GLOBAL, calls, "attempts that failed, order 6") \
+	S(vmalloc_large_fail_7, GLOBAL, calls, "attempts that failed, order 7") \
+	S(vmalloc_large_fail_8, GLOBAL, calls, "attempts that failed, order 8") \
+	S(vmalloc_large_fail_9, GLOBAL, calls, "attempts that failed, order 9") \
+	S(vmalloc_large_fail_10, GLOBAL, calls, "attempts that failed, order 10") \
+	S(vmalloc_large_held_back, GLOBAL, calls, "attempts lowered to keep the last large blocks") \
+	S(vmalloc_pages_large, GLOBAL, pages, "pages of ranges that came in large blocks") \
+	S(vmalloc_pages_bulk, GLOBAL, pages, "pages of ranges that came in bulk") \
+	S(vmalloc_pages_single, GLOBAL, pages, "pages of ranges that came one at a time") \
+	S(vmalloc_pages_parked, GLOBAL, pages, "pages of ranges reused as they had been freed") \
+	S(vmalloc_map_calls, GLOBAL, calls, "runs of pages mapped") \
+	S(vmalloc_purge, GLOBAL, calls, "purges of lazily freed ranges") \
+	S(vmalloc_purge_areas, GLOBAL, calls, "lazily freed ranges purged") \
+	S(vmalloc_seal_calls, GLOBAL, calls, "times addresses were unmapped") \
 	/* pressure */ \
 	S(alloc_fail, GLOBAL, calls, "allocations that failed") \
 	S(alloc_nowait_fail, GLOBAL, calls, "failures of callers that interrupted a lock holder") \
