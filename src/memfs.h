@@ -3,8 +3,13 @@
  * libmemfs: a NUMA page allocator over real memory, without the file system.
  *
  * Every function takes its instance (struct memfs) or a task of it first; two
- * instances in one process share nothing.  Functions that can fail return 0 or
- * a negative errno and leave their out-parameters alone when they fail.
+ * instances in one process share nothing.
+ *
+ * Failures: a function that returns int or long returns 0 (or what its comment
+ * says) or a negative errno, and leaves its out-parameters alone when it fails.
+ * Those that return an address (memfs_vmalloc, memfs_vzalloc,
+ * memfs_vmalloc_node, memfs_vmap) return NULL and set errno.  Functions that
+ * look something up say in their comment what stands for "none".
  *
  * Threads: any function may be called from any thread, unless its comment says
  * otherwise.  memfs_alloc_* and memfs_free_* may also be called inside a signal
@@ -145,8 +150,52 @@ void memfs_free_bulk(struct memfs_task *t, size_t n, const memfs_pfn *pfns);
 
 /* memfs_page_address - the page's bytes, readable and writable while it is allocated. */
 void *memfs_page_address(const struct memfs *m, memfs_pfn pfn);
+/*
+ * memfs_address_page - the page an address lies in, also one inside a range of
+ * memfs_vmalloc or memfs_vmap; the highest number there is (UINT32_MAX) for an
+ * address that is no page's.  Not inside a signal handler.
+ * memfs_page_node - the page's node, -1 if there is no such page.
+ */
 memfs_pfn memfs_address_page(const struct memfs *m, const void *address);
 int memfs_page_node(const struct memfs *m, memfs_pfn pfn);
+
+/*
+ * Ranges: as many bytes as asked for (rounded up to pages) that follow each
+ * other, over pages that need not.  None of these may be called inside a signal
+ * handler.
+ *
+ * memfs_vmalloc - pages placed by the task's policy page by page: under an
+ * interleave policy each node has exactly its share, and the rotation moves by
+ * the number of pages.  What the bytes hold is not said.
+ * memfs_vzalloc - the same, cleared.
+ * memfs_vmalloc_node - the same with policy set aside: @node preferred.
+ * All three return NULL and set errno when they fail: EINVAL size 0 or no such
+ * node with memory, ENOMEM, ENOSPC no addresses or host mappings left.
+ */
+void *memfs_vmalloc(struct memfs_task *t, size_t size);
+void *memfs_vzalloc(struct memfs_task *t, size_t size);
+void *memfs_vmalloc_node(struct memfs_task *t, size_t size, int node);
+
+/*
+ * memfs_vfree - ends a range; @address is what one of the three returned, NULL
+ * is allowed.  Pages and addresses may be kept for a while: memfs_vpurge.
+ * EINVAL: no range starts there, or it has been freed already.
+ */
+int memfs_vfree(struct memfs_task *t, const void *address);
+
+/*
+ * memfs_vmap - shows n allocated pages at addresses that follow each other,
+ * beside where they are anyway.  They stay the caller's, who unmaps them before
+ * he frees them.  NULL and errno: EINVAL n is 0 or a number is no page's,
+ * ENOMEM, ENOSPC.
+ * memfs_vunmap - ends that; NULL is allowed.  EINVAL: nothing is mapped there.
+ * Neither may be called inside a signal handler.
+ */
+void *memfs_vmap(struct memfs *m, const memfs_pfn *pfns, size_t n);
+int memfs_vunmap(struct memfs *m, const void *address);
+
+/* memfs_vpurge - what freed ranges still keep goes back now.  Not inside a signal handler. */
+int memfs_vpurge(struct memfs *m);
 
 /* memfs_drain - every per-CPU list of @node (or of all, -1) back to the zones. */
 int memfs_drain(struct memfs *m, int node);

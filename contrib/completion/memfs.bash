@@ -9,7 +9,8 @@ _memfs_options() {
 		tasks/default/cpu= tune/min_free_kbytes= tune/watermark_scale_factor= tune/watermark_boost_factor=
 		tune/lowmem_reserve_ratio= tune/percpu_pagelist_high_fraction= tune/numa_stat= tune/numa=
 		tune/bulk_algorithm= tune/pcp_mode= tune/pcp_irq_bypass= tune/init_on_alloc= tune/trim_seconds=
-		tune/tick_ms= tune/max_live_allocations= tune/max_tasks="
+		tune/vmalloc_large_order= tune/vmalloc_linear= tune/vmalloc_small_pages= tune/vmalloc_lazy_max=
+		tune/vmalloc_max_mappings= tune/tick_ms= tune/max_live_allocations= tune/max_tasks="
 	topologies="auto host 2x256M:cpus=2 2x1G:cpus=4 1G:cpus=4+256M:cpus=0"
 
 	case $word in
@@ -29,7 +30,10 @@ _memfs_options() {
 	tune/pcp_mode=*)
 		mapfile -t COMPREPLY < <(compgen -P "$done_words${word%%=*}=" -W "rseq trylock off" -- "${word#*=}")
 		;;
-	tune/numa=* | tune/numa_stat=* | tune/pcp_irq_bypass=* | tune/init_on_alloc=*)
+	tune/vmalloc_large_order=*)
+		mapfile -t COMPREPLY < <(compgen -P "$done_words${word%%=*}=" -W "bounded off max" -- "${word#*=}")
+		;;
+	tune/numa=* | tune/numa_stat=* | tune/pcp_irq_bypass=* | tune/init_on_alloc=* | tune/vmalloc_linear=*)
 		mapfile -t COMPREPLY < <(compgen -P "$done_words${word%%=*}=" -W "0 1" -- "${word#*=}")
 		;;
 	tasks/default/policy=*)

@@ -33,6 +33,7 @@ struct mf_ctl_node {
 	int16_t zone;		      /* zone type, -1 */
 	int16_t counter;	      /* enum mf_stat_id or fault point, -1 */
 	uint64_t serial;	      /* serial of the task or allocation named, 0 */
+	uint8_t live_kind;	      /* of the allocation named: enum mf_live_kind */
 	char name[65];		      /* its name, "" */
 	uint64_t inode;		      /* unique, never used again for another object */
 };
@@ -73,6 +74,7 @@ struct mf_ctl_row {
 	bool (*waits)(struct mf_text text); /* this command may wait: run it on a thread of its own */
 	int event;			    /* enum mf_event that poll reports, -1 none */
 	enum mf_ctl_nodes nodes;	    /* with a node* component */
+	unsigned live_kinds; /* with {live}: bits, 1 << enum mf_live_kind, that have it; 0: all */
 	const char *since;
 	const char *help; /* one sentence */
 };

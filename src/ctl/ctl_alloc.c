@@ -10,16 +10,28 @@
 #include <errno.h>
 #include <inttypes.h>
 
-int mf_ctl_store_pages(struct mf_ctl_command *command)
+typedef int parse_request_fn(const struct mf_topo *topo, struct mf_text text, struct mf_live_request *out,
+			     char *why, size_t why_size);
+
+static int allocate(struct mf_ctl_command *command, parse_request_fn *parse)
 {
 	struct mf_live_request request;
-	int error = mf_ctl_parse_pages(command->m->topo, command->text, &request, command->why,
-				       sizeof(command->why));
+	int error = parse(command->m->topo, command->text, &request, command->why, sizeof(command->why));
 
 	if (error)
 		return error;
 	request.page.cancel = command->cancel;
 	return mf_live_alloc(command->m, &request, command->reply, command->why, sizeof(command->why));
+}
+
+int mf_ctl_store_pages(struct mf_ctl_command *command)
+{
+	return allocate(command, mf_ctl_parse_pages);
+}
+
+int mf_ctl_store_vmalloc(struct mf_ctl_command *command)
+{
+	return allocate(command, mf_ctl_parse_vmalloc);
 }
 
 int mf_ctl_store_free(struct mf_ctl_command *command)

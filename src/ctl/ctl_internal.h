@@ -93,34 +93,44 @@ mf_ctl_store_fn mf_ctl_store_policy, mf_ctl_store_mems_allowed, mf_ctl_store_cpu
 
 /* --- ctl_parse.c --- */
 /*
- * The grammar of alloc/pages (design 2.5), as far as it needs no instance:
- * everything but whether the name is free, the task exists and the policy fits
- * it.  The texts in *out point into @text.  -EINVAL, -ENOENT (no such node).
+ * The grammar of alloc/pages and alloc/vmalloc (design 2.5), as far as it needs
+ * no instance: everything but whether the name is free, the task exists and the
+ * policy fits it.  The texts in *out point into @text.  -EINVAL, -ENOENT (no such node).
  */
 int mf_ctl_parse_pages(const struct mf_topo *topo, struct mf_text text, struct mf_live_request *out,
 		       char *why, size_t why_size);
-/* The row's waits: NOFAIL, touch. */
-bool mf_ctl_pages_waits(struct mf_text text);
+int mf_ctl_parse_vmalloc(const struct mf_topo *topo, struct mf_text text, struct mf_live_request *out,
+			 char *why, size_t why_size);
+/* waits of both rows: NOFAIL, touch. */
+bool mf_ctl_alloc_waits(struct mf_text text);
 /* "NAME [count=N]"; count 0 if it is not given. -EINVAL. */
 int mf_ctl_parse_free(struct mf_text text, struct mf_text *name, uint64_t *count, char *why, size_t why_size);
 
 /* ctl_alloc.c */
-mf_ctl_store_fn mf_ctl_store_pages, mf_ctl_store_free, mf_ctl_store_drain, mf_ctl_store_trim;
+mf_ctl_store_fn mf_ctl_store_pages, mf_ctl_store_vmalloc, mf_ctl_store_free, mf_ctl_store_drain;
+mf_ctl_store_fn mf_ctl_store_trim;
 
 /* ctl_live.c */
 mf_ctl_show_fn mf_ctl_show_kind, mf_ctl_show_live_task, mf_ctl_show_live_policy, mf_ctl_show_order;
 mf_ctl_show_fn mf_ctl_show_pages, mf_ctl_show_bytes, mf_ctl_show_placement, mf_ctl_show_map;
+mf_ctl_show_fn mf_ctl_show_address;
+
+/* ctl_vmalloc.c: vmalloc/ */
+mf_ctl_show_fn mf_ctl_show_areas, mf_ctl_show_free_space, mf_ctl_show_lazy_pages, mf_ctl_show_mappings;
+mf_ctl_store_fn mf_ctl_store_purge;
 
 /* ctl_stats.c: stats/ */
 mf_ctl_show_fn mf_ctl_show_counter, mf_ctl_show_all, mf_ctl_show_buddyinfo, mf_ctl_show_pagetypeinfo;
-mf_ctl_show_fn mf_ctl_show_zoneinfo, mf_ctl_show_vmstat, mf_ctl_show_meminfo;
+mf_ctl_show_fn mf_ctl_show_zoneinfo, mf_ctl_show_vmstat, mf_ctl_show_meminfo, mf_ctl_show_vmallocinfo;
 
 /* ctl_tune.c */
 /* clang-format off */
 #define MF_CTL_KNOBS(K) \
 	K(min_free_kbytes) K(watermark_scale_factor) K(watermark_boost_factor) \
 	K(percpu_pagelist_high_fraction) K(numa_stat) K(bulk_algorithm) K(pcp_mode) K(pcp_irq_bypass) \
-	K(numa) K(init_on_alloc) K(trim_seconds) K(tick_ms) K(max_live_allocations) K(max_tasks)
+	K(vmalloc_large_order) K(vmalloc_linear) K(vmalloc_small_pages) K(vmalloc_lazy_max) \
+	K(vmalloc_max_mappings) K(numa) K(init_on_alloc) K(trim_seconds) K(tick_ms) \
+	K(max_live_allocations) K(max_tasks)
 /* clang-format on */
 #define MF_CTL_KNOB_DECLARE(name) \
 	uint64_t mf_ctl_get_##name(struct memfs *m, const struct mf_ctl_node *node); \

@@ -35,8 +35,7 @@ static int show_task(struct mf_live *live, struct mf_outbuf *out)
 
 static int show_kind(struct mf_live *live, struct mf_outbuf *out)
 {
-	(void)live;
-	mf_outbuf_puts(out, "pages\n");
+	mf_outbuf_puts(out, live->kind == MF_LIVE_VMALLOC ? "vmalloc\n" : "pages\n");
 	return 0;
 }
 
@@ -48,7 +47,7 @@ static int show_policy(struct mf_live *live, struct mf_outbuf *out)
 
 static int show_order(struct mf_live *live, struct mf_outbuf *out)
 {
-	mf_outbuf_printf(out, "%u\n", live->order);
+	mf_outbuf_printf(out, "%u\n", live->kind == MF_LIVE_VMALLOC ? 0 : live->order);
 	return 0;
 }
 
@@ -61,6 +60,12 @@ static int show_bytes(struct mf_live *live, struct mf_outbuf *out)
 static int show_pages(struct mf_live *live, struct mf_outbuf *out)
 {
 	mf_outbuf_printf(out, "%" PRIu64 "\n", mf_live_bytes(live) >> MEMFS_PAGE_SHIFT);
+	return 0;
+}
+
+static int show_address(struct mf_live *live, struct mf_outbuf *out)
+{
+	mf_outbuf_printf(out, "0x%016" PRIxPTR "\n", (uintptr_t)live->address);
 	return 0;
 }
 
@@ -78,3 +83,4 @@ SHOW_LIVE(pages, show_pages)
 SHOW_LIVE(bytes, show_bytes)
 SHOW_LIVE(placement, mf_live_placement)
 SHOW_LIVE(map, mf_live_map)
+SHOW_LIVE(address, show_address)

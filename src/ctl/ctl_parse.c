@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The grammar of allocation commands: a name, then keys in any order.  One row
- * a key.  Pure functions: they look at the topology and nothing else.
+ * a key, which tells the commands that take it.  Pure functions: they look at
+ * the topology and nothing else.
  *
  * A key twice, an unknown key, a value where none belongs: -EINVAL, always
  * with a reason.
@@ -18,7 +19,8 @@ enum via { VIA_DEFAULT, VIA_BULK, VIA_SINGLE };
 struct parse {
 	const struct mf_topo *topo;
 	struct mf_live_request *request;
-	unsigned seen; /* bit a row of keys[] */
+	enum mf_live_kind kind; /* which command */
+	unsigned seen;		/* bit a row of keys[] */
 	enum via via;
 	memfs_gfp type; /* what type= asks for */
 	char *why;
@@ -63,6 +65,36 @@ static int parse_order(struct parse *p, struct mf_text value)
 	if (mf_parse_u64(value, MEMFS_MAX_PAGE_ORDER, &order))
 		return -EINVAL;
 	p->request->page.order = (unsigned)order;
+	return 0;
+}
+
+static int parse_bytes(struct parse *p, struct mf_text value)
+{
+	uint64_t size;
+
+	if (mf_parse_size(value, INT64_MAX, &size) || !size)
+		return -EINVAL;
+	p->request->size = size;
+	return 0;
+}
+
+static int parse_pages(struct parse *p, struct mf_text value)
+{
+	uint64_t pages;
+
+	if (mf_parse_u64(value, INT64_MAX >> MEMFS_PAGE_SHIFT, &pages) || !pages)
+		return -EINVAL;
+	p->request->size = pages << MEMFS_PAGE_SHIFT;
+	return 0;
+}
+
+static int parse_align(struct parse *p, struct mf_text value)
+{
+	uint64_t align;
+
+	if (mf_parse_size(value, INT64_MAX, &align) || !align || align & (align - 1))
+		return -EINVAL;
+	p->request->align = align;
 	return 0;
 }
 
@@ -161,7 +193,18 @@ static int set_touch(struct parse *p, struct mf_text value)
 	return 0;
 }
 
+static int set_huge(struct parse *p, struct mf_text value)
+{
+	(void)value;
+	p->request->huge = true;
+	return 0;
+}
+
 enum key {
+	KEY_SIZE,
+	KEY_PAGES,
+	KEY_ALIGN,
+	KEY_HUGE,
 	KEY_COUNT,
 	KEY_ORDER,
 	KEY_VIA,
@@ -177,23 +220,32 @@ enum key {
 	NR_KEYS,
 };
 
+#define OF_PAGES (1u << MF_LIVE_PAGES)
+#define OF_VMALLOC (1u << MF_LIVE_VMALLOC)
+#define OF_BOTH (OF_PAGES | OF_VMALLOC)
+
 static const struct {
 	const char *name;
 	const char *wants; /* NULL: a word of its own */
+	unsigned commands; /* that take it */
 	int (*parse)(struct parse *p, struct mf_text value);
 } keys[NR_KEYS] = {
-	[KEY_COUNT] = { "count", "a number of at least 1", parse_count },
-	[KEY_ORDER] = { "order", "a number in 0..10", parse_order },
-	[KEY_VIA] = { "via", "bulk or single", parse_via },
-	[KEY_NODE] = { "node", "a node number", parse_node },
-	[KEY_POLICY] = { "policy", "a policy", parse_policy },
-	[KEY_TASK] = { "task", "a task's name", parse_task },
-	[KEY_CPU] = { "cpu", "the number of a CPU that exists", parse_cpu },
-	[KEY_GFP] = { "gfp", "flag names joined by |", parse_gfp },
-	[KEY_TYPE] = { "type", "unmovable, movable or reclaimable", parse_type },
-	[KEY_CONTEXT] = { "context", "task or irq", parse_context },
-	[KEY_PARTIAL] = { "partial", NULL, set_partial },
-	[KEY_TOUCH] = { "touch", NULL, set_touch },
+	[KEY_SIZE] = { "size", "bytes, at least 1", OF_VMALLOC, parse_bytes },
+	[KEY_PAGES] = { "pages", "a number of at least 1", OF_VMALLOC, parse_pages },
+	[KEY_ALIGN] = { "align", "a power of two of bytes", OF_VMALLOC, parse_align },
+	[KEY_HUGE] = { "huge", NULL, OF_VMALLOC, set_huge },
+	[KEY_COUNT] = { "count", "a number of at least 1", OF_PAGES, parse_count },
+	[KEY_ORDER] = { "order", "a number in 0..10", OF_PAGES, parse_order },
+	[KEY_VIA] = { "via", "bulk or single", OF_PAGES, parse_via },
+	[KEY_NODE] = { "node", "a node number", OF_BOTH, parse_node },
+	[KEY_POLICY] = { "policy", "a policy", OF_BOTH, parse_policy },
+	[KEY_TASK] = { "task", "a task's name", OF_BOTH, parse_task },
+	[KEY_CPU] = { "cpu", "the number of a CPU that exists", OF_BOTH, parse_cpu },
+	[KEY_GFP] = { "gfp", "flag names joined by |", OF_BOTH, parse_gfp },
+	[KEY_TYPE] = { "type", "unmovable, movable or reclaimable", OF_PAGES, parse_type },
+	[KEY_CONTEXT] = { "context", "task or irq", OF_PAGES, parse_context },
+	[KEY_PARTIAL] = { "partial", NULL, OF_PAGES, set_partial },
+	[KEY_TOUCH] = { "touch", NULL, OF_BOTH, set_touch },
 };
 
 static bool saw(const struct parse *p, enum key key)
@@ -209,15 +261,17 @@ static int shown(struct mf_text text)
 
 static int parse_key(struct parse *p, struct mf_text word)
 {
+	static const char *const command_names[] = { "alloc/pages", "alloc/vmalloc" };
 	struct mf_text value = word, name = mf_text_until(&value, '=');
 	bool has_value = name.length < word.length;
 	unsigned i = 0;
 	int error;
 
-	while (i < NR_KEYS && !mf_text_is(name, keys[i].name))
+	while (i < NR_KEYS && !(keys[i].commands & 1u << p->kind && mf_text_is(name, keys[i].name)))
 		i++;
 	if (i == NR_KEYS)
-		return refuse(p, -EINVAL, "\"%.*s\" is not a key", shown(name), name.at);
+		return refuse(p, -EINVAL, "\"%.*s\" is not a key of %s", shown(name), name.at,
+			      command_names[p->kind]);
 	if (saw(p, i))
 		return refuse(p, -EINVAL, "%s twice", keys[i].name);
 	if (has_value != (keys[i].wants != NULL))
@@ -244,20 +298,25 @@ static int combine(struct parse *p)
 		request->page.gfp = (request->page.gfp & ~both) | p->type;
 	if ((request->page.gfp & both) == both)
 		return refuse(p, -EINVAL, "__GFP_MOVABLE and __GFP_RECLAIMABLE exclude each other");
+	if (p->kind == MF_LIVE_VMALLOC && saw(p, KEY_SIZE) == saw(p, KEY_PAGES))
+		return refuse(p, -EINVAL,
+			      saw(p, KEY_SIZE) ? "size= and pages= exclude each other"
+					       : "size= or pages= is needed");
 	request->bulk = request->page.order == 0 &&
 			(p->via == VIA_BULK || (p->via == VIA_DEFAULT && request->count > 1));
 	return 0;
 }
 
-int mf_ctl_parse_pages(const struct mf_topo *topo, struct mf_text text, struct mf_live_request *out,
-		       char *why, size_t why_size)
+static int parse_request(const struct mf_topo *topo, enum mf_live_kind kind, struct mf_text text,
+			 struct mf_live_request *out, char *why, size_t why_size)
 {
 	struct mf_live_request request = {
+		.kind = kind,
 		.count = 1,
 		.cpu = MF_CPU_OF_TASK,
 		.page = { .gfp = MEMFS_GFP_KERNEL, .node = MF_NODE_BY_POLICY, .cpu = MF_CPU_OF_TASK },
 	};
-	struct parse p = { .topo = topo, .request = &request, .why = why, .why_size = why_size };
+	struct parse p = { .topo = topo, .request = &request, .kind = kind, .why = why, .why_size = why_size };
 	struct mf_text word;
 	int error;
 
@@ -277,8 +336,20 @@ int mf_ctl_parse_pages(const struct mf_topo *topo, struct mf_text text, struct m
 	return error;
 }
 
+int mf_ctl_parse_pages(const struct mf_topo *topo, struct mf_text text, struct mf_live_request *out,
+		       char *why, size_t why_size)
+{
+	return parse_request(topo, MF_LIVE_PAGES, text, out, why, why_size);
+}
+
+int mf_ctl_parse_vmalloc(const struct mf_topo *topo, struct mf_text text, struct mf_live_request *out,
+			 char *why, size_t why_size)
+{
+	return parse_request(topo, MF_LIVE_VMALLOC, text, out, why, why_size);
+}
+
 /* NOFAIL waits for memory, touch for the host's pages. */
-bool mf_ctl_pages_waits(struct mf_text text)
+bool mf_ctl_alloc_waits(struct mf_text text)
 {
 	struct mf_text word;
 	memfs_gfp gfp;

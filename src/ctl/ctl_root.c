@@ -24,7 +24,7 @@ static const char tail[] =
 	"What a file prints can be written back to it.\n"
 	"Why a command failed: read the same descriptor, or last_cmd_status (\"ok\" after a success).\n"
 	"A mkdir of a name that is there and a rmdir of one that is not end in the kernel and leave it as it is.\n"
-	"After a success the same descriptor reads the command's reply, if it has one (alloc/).\n";
+	"After a success the same descriptor reads the command's reply, if it has one (alloc/, vmalloc/purge).\n";
 
 static const char *access_of(const struct mf_ctl_row *row)
 {

@@ -19,6 +19,9 @@
 #define READ_WRITE(path_, show_, store_, event_, help_) \
 	{ .path = path_, .mode = 0644, .show = show_, .store = store_, .event = event_, .since = SINCE, \
 	  .help = help_ }
+/* Addresses are for root alone, as the kernel's are. */
+#define READ_ROOT(path_, show_, help_) \
+	{ .path = path_, .mode = 0400, .show = show_, .event = QUIET, .since = SINCE, .help = help_ }
 /* Write-only; 0600, because reading the same descriptor gives the reply. */
 #define TRIGGER(path_, store_, waits_, help_) \
 	{ .path = path_, .mode = 0600, .store = store_, .waits = waits_, .event = QUIET, .since = SINCE, \
@@ -35,7 +38,8 @@
 /* clang-format on */
 
 static const char *const bulk_algorithms[] = { "carryover", "split", NULL };
-static const char *const pcp_modes[] = { "rseq", "trylock", "off", NULL }; /* as enum mf_pcp_mode */
+static const char *const large_orders[] = { "bounded", "off", "max", NULL }; /* as enum mf_vmalloc_large */
+static const char *const pcp_modes[] = { "rseq", "trylock", "off", NULL };   /* as enum mf_pcp_mode */
 
 const struct mf_ctl_row mf_ctl_rows[] = {
 	READ("README", mf_ctl_show_readme, "This text: every file, and the rules of writing."),
@@ -107,20 +111,31 @@ const struct mf_ctl_row mf_ctl_rows[] = {
 	READ("tasks/{task}/next_node", mf_ctl_show_next_node, "The node the next block would be wanted on."),
 	READ("tasks/{task}/numastat", mf_ctl_show_task_numastat, "Pages of the task's allocations by node."),
 
-	TRIGGER("alloc/pages", mf_ctl_store_pages, mf_ctl_pages_waits,
+	TRIGGER("alloc/pages", mf_ctl_store_pages, mf_ctl_alloc_waits,
 		"NAME [count=N] [order=K] [via=bulk|single] [node=N] [policy=P] [task=T] [cpu=C] [gfp=FLAGS] "
 		"[type=unmovable|movable|reclaimable] [context=task|irq] [partial] [touch]: allocate; - generates a "
 		"name."),
-	TRIGGER("alloc/free", mf_ctl_store_free, NULL, "NAME [count=N]: free all, or the last N blocks."),
+	TRIGGER("alloc/vmalloc", mf_ctl_store_vmalloc, mf_ctl_alloc_waits,
+		"NAME size=BYTES|pages=N [align=BYTES] [node=N] [policy=P] [task=T] [cpu=C] [gfp=FLAGS] [huge] "
+		"[touch]: allocate a range that is contiguous for its user; sizes take K M G T."),
+	TRIGGER("alloc/free", mf_ctl_store_free, NULL,
+		"NAME [count=N]: free all, or the last N blocks; a vmalloc only as a whole."),
 	TRIGGER("alloc/drain", mf_ctl_store_drain, NULL, "1 or nodeN: per-CPU lists back to the zones."),
 	TRIGGER("alloc/trim", mf_ctl_store_trim, NULL, "1: free memory back to the host now."),
 
-	READ("live/{live}/kind", mf_ctl_show_kind, "What the allocation is made of: pages."),
+	READ("live/{live}/kind", mf_ctl_show_kind, "What the allocation is: pages or vmalloc."),
 	READ("live/{live}/task", mf_ctl_show_live_task, "The task that allocated."),
 	READ("live/{live}/policy", mf_ctl_show_live_policy, "The policy that placed it, or node=N."),
-	READ("live/{live}/order", mf_ctl_show_order, "Order of its blocks."),
+	READ("live/{live}/order", mf_ctl_show_order, "Order of its blocks; 0 for a vmalloc."),
 	READ("live/{live}/pages", mf_ctl_show_pages, "Pages it holds."),
 	READ("live/{live}/bytes", mf_ctl_show_bytes, "Bytes it holds."),
+	{ .path = "live/{live}/address",
+	  .mode = 0400,
+	  .show = mf_ctl_show_address,
+	  .event = QUIET,
+	  .live_kinds = 1u << MF_LIVE_VMALLOC,
+	  .since = SINCE,
+	  .help = "Where the range of a vmalloc starts, in the memory of the program that serves it." },
 	READ("live/{live}/placement", mf_ctl_show_placement, "Pages by node."),
 	READ("live/{live}/map", mf_ctl_show_map, "Contiguous runs: index pfn pages node zone."),
 	{ .path = "live/{live}/data",
@@ -129,6 +144,20 @@ const struct mf_ctl_row mf_ctl_rows[] = {
 	  .event = QUIET,
 	  .since = SINCE,
 	  .help = "The memory itself." },
+
+	READ_ROOT(
+		"vmalloc/areas", mf_ctl_show_areas,
+		"Ranges in use by address: 0xSTART-0xEND size pages runs kind name; the kind is linear, mapped or "
+		"vmap, with -huge behind it where it is made of huge blocks; without a name -."),
+	READ_ROOT(
+		"vmalloc/free_space", mf_ctl_show_free_space,
+		"The addresses for mapped ranges: start, and in bytes size, free and largest (free in one piece); "
+		"places: free pieces."),
+	READ("vmalloc/lazy_pages", mf_ctl_show_lazy_pages, "Pages that a purge would give back."),
+	READ("vmalloc/mappings", mf_ctl_show_mappings,
+	     "Mappings of the host: used by ranges (their runs and guards), and the limit."),
+	TRIGGER("vmalloc/purge", mf_ctl_store_purge, NULL,
+		"1: ranges freed lazily, and parked ones, back to the zones now."),
 
 	READ_EVENT("stats/all", mf_ctl_show_all, MF_EVENT_STATS, "Every counter and level: name value."),
 	READ("stats/counters/{counter}", mf_ctl_show_counter, "One counter, summed over all zones."),
@@ -140,6 +169,8 @@ const struct mf_ctl_row mf_ctl_rows[] = {
 	     "Zones, watermarks and per-CPU lists, in the kernel's format."),
 	READ("stats/vmstat", mf_ctl_show_vmstat, "Counters, in the kernel's format."),
 	READ("stats/meminfo", mf_ctl_show_meminfo, "Memory, in the kernel's format."),
+	READ_ROOT("stats/vmallocinfo", mf_ctl_show_vmallocinfo,
+		  "Ranges in use and those freed lazily, in the kernel's format."),
 
 	KNOB_NUMBER(min_free_kbytes, 0, INT32_MAX, "Memory kept free, in kB: sets the watermarks."),
 	KNOB_NUMBER(watermark_scale_factor, 1, 3000, "Distance between watermarks, in 1/10000 of a zone."),
@@ -155,6 +186,14 @@ const struct mf_ctl_row mf_ctl_rows[] = {
 		    "Weighted bulk: one call a node, or the extra call of kernels 6.9 to 7.2."),
 	KNOB_CHOICE(pcp_mode, pcp_modes, "Per-CPU lists by restartable sequence, by lock, or none."),
 	KNOB_BOOL(pcp_irq_bypass, "1: context=irq never uses the per-CPU lists."),
+	KNOB_CHOICE(vmalloc_large_order, large_orders,
+		    "Large blocks for vmalloc: bounded keeps the last ones of a node, off none, max any."),
+	KNOB_BOOL(vmalloc_linear,
+		  "1: a range that is one contiguous run is used where it is; 0: always mapped."),
+	KNOB_NUMBER(vmalloc_small_pages, 0, 1024, "A mapped range of fewer pages asks for no large block."),
+	KNOB_NUMBER(vmalloc_lazy_max, 0, UINT32_MAX,
+		    "Pages freed lazily before a purge; 0: purge at every free."),
+	KNOB_NUMBER(vmalloc_max_mappings, 0, UINT32_MAX, "Runs and guards that may be mapped at once."),
 	KNOB_BOOL(numa, "0: no policy is looked up and no NUMA statistics are kept."),
 	KNOB_BOOL(init_on_alloc, "1: every page is cleared when it is handed out."),
 	KNOB_NUMBER(trim_seconds, 0, 32767, "Free lines idle for so long go back to the host; 0 never."),

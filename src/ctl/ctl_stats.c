@@ -2,7 +2,7 @@
 /*
  * stats/: every counter, and the kernel's views of them.
  *
- * Locks: live.lock and tasks.lock for one count each.
+ * Locks: live.lock and tasks.lock for one count each, and what mf_vmalloc_info takes.
  */
 #include "ctl/ctl_internal.h"
 #include "ctl/render.h"
@@ -29,6 +29,7 @@ static uint64_t count_names(struct mf_lock *lock, const struct mf_name_table *ta
 /* Levels, behind the counters: what is where now. */
 static void put_gauges(struct memfs *m, struct mf_outbuf *out)
 {
+	struct mf_vmalloc_info ranges;
 	struct mf_zone_info zone;
 	uint64_t managed = 0, free = 0, pcp = 0;
 
@@ -45,6 +46,10 @@ static void put_gauges(struct memfs *m, struct mf_outbuf *out)
 			 atomic_load_explicit(&m->live.nr_pages, memory_order_relaxed));
 	mf_outbuf_printf(out, "allocations_live %" PRIu64 "\n", count_names(&m->live.lock, &m->live.table));
 	mf_outbuf_printf(out, "tasks %" PRIu64 "\n", count_names(&m->tasks.lock, &m->tasks.table));
+	mf_vmalloc_info(m->vmalloc, &ranges);
+	mf_outbuf_printf(out, "vmalloc_used_pages %" PRIu64 "\nvmalloc_lazy_pages %" PRIu64 "\n",
+			 ranges.used_pages, ranges.lazy_pages);
+	mf_outbuf_printf(out, "vmalloc_mappings %" PRIu64 "\n", ranges.mappings);
 }
 
 int mf_ctl_show_all(struct memfs *m, const struct mf_ctl_node *node, struct mf_outbuf *out)
@@ -69,3 +74,4 @@ SHOW_RENDERED(pagetypeinfo)
 SHOW_RENDERED(zoneinfo)
 SHOW_RENDERED(vmstat)
 SHOW_RENDERED(meminfo)
+SHOW_RENDERED(vmallocinfo)

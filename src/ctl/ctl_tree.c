@@ -302,6 +302,12 @@ void mf_ctl_path(const struct mf_ctl_node *node, struct mf_outbuf *out)
 
 /* --- looking up --- */
 
+/* A row may be for allocations of some kinds only: the others have no such file. */
+static bool has_file(const struct mf_ctl_node *dir, const struct mf_ctl_entry *entry)
+{
+	return !entry->row || !entry->row->live_kinds || entry->row->live_kinds & 1u << dir->live_kind;
+}
+
 static mf_nodemask entry_nodes(const struct memfs *m, const struct mf_ctl_entry *entry)
 {
 	return entry->nodes == MF_CTL_NODES_WITH_MEMORY ? m->topo->memory : m->topo->nodes;
@@ -346,6 +352,8 @@ static bool match_named(struct mf_lock *lock, const struct mf_name_table *table,
 	if (found) {
 		out->serial = found->serial;
 		memcpy(out->name, found->name, sizeof(out->name));
+		if (live)
+			out->live_kind = (uint8_t)((const struct mf_live *)found)->kind;
 	}
 	mf_lock_release(lock);
 	return found;
@@ -401,6 +409,8 @@ int mf_ctl_lookup(struct memfs *m, const struct mf_ctl_node *dir, struct mf_text
 	for (unsigned i = 0; i < folder->nr_entries; i++) {
 		const struct mf_ctl_entry *entry = &folder->entries[i];
 
+		if (!has_file(dir, entry))
+			continue;
 		become(dir, entry, &child);
 		if (entry->kind == MF_CTL_STATIC) {
 			if (entry->name.length != name.length ||
@@ -496,6 +506,7 @@ static void list_counters(const struct listing *list, uint64_t position)
 
 struct name_copy {
 	uint64_t serial;
+	uint8_t live_kind;
 	char name[65];
 };
 
@@ -514,6 +525,7 @@ static unsigned copy_names(const struct listing *list, uint64_t *position, struc
 		if (live && !((const struct mf_live *)named)->ready)
 			continue;
 		copies[count].serial = named->serial;
+		copies[count].live_kind = live ? (uint8_t)((const struct mf_live *)named)->kind : 0;
 		memcpy(copies[count++].name, named->name, sizeof(copies->name));
 	}
 	mf_lock_release(lock);
@@ -530,6 +542,7 @@ static void list_named(const struct listing *list, uint64_t position)
 		for (unsigned i = 0; i < count; i++) {
 			become(list->dir, list->entry, &child);
 			child.serial = copies[i].serial;
+			child.live_kind = copies[i].live_kind;
 			memcpy(child.name, copies[i].name, sizeof(child.name));
 			if (!emit_child(list, &child, copies[i].name, copies[i].serial))
 				return;
@@ -571,6 +584,8 @@ void mf_ctl_list(struct memfs *m, const struct mf_ctl_node *dir, uint64_t cursor
 	for (uint64_t i = cursor; i < folder->nr_static; i++) {
 		const struct mf_ctl_entry *entry = &folder->entries[i];
 
+		if (!has_file(dir, entry))
+			continue;
 		become(dir, entry, &child);
 		set_inode(&child);
 		memcpy(name, entry->name.at, entry->name.length);

@@ -82,6 +82,38 @@ int mf_ctl_set_pcp_mode(struct mf_ctl_command *command, uint64_t value)
 	return change_knobs(command->m, put_pcp_mode, value);
 }
 
+/* --- knobs of vmalloc --- */
+
+#define VMALLOC_KNOB(name, field) \
+	uint64_t mf_ctl_get_##name(struct memfs *m, const struct mf_ctl_node *node) \
+	{ \
+		struct mf_vmalloc_knobs knobs; \
+\
+		(void)node; \
+		mf_lock_acquire(&m->config_lock); \
+		mf_vmalloc_get_knobs(m->vmalloc, &knobs); \
+		mf_lock_release(&m->config_lock); \
+		return (uint64_t)knobs.field; \
+	} \
+\
+	int mf_ctl_set_##name(struct mf_ctl_command *command, uint64_t value) \
+	{ \
+		struct mf_vmalloc_knobs knobs; \
+\
+		mf_lock_acquire(&command->m->config_lock); \
+		mf_vmalloc_get_knobs(command->m->vmalloc, &knobs); \
+		knobs.field = (__typeof__(knobs.field))value; \
+		mf_vmalloc_set_knobs(command->m->vmalloc, &knobs); \
+		mf_lock_release(&command->m->config_lock); \
+		return 0; \
+	}
+
+VMALLOC_KNOB(vmalloc_large_order, large_order)
+VMALLOC_KNOB(vmalloc_linear, linear)
+VMALLOC_KNOB(vmalloc_small_pages, small_pages)
+VMALLOC_KNOB(vmalloc_lazy_max, lazy_max)
+VMALLOC_KNOB(vmalloc_max_mappings, max_mappings)
+
 /* --- lowmem_reserve_ratio: as many numbers as zone types --- */
 
 int mf_ctl_show_lowmem_reserve_ratio(struct memfs *m, const struct mf_ctl_node *node, struct mf_outbuf *out)

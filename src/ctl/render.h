@@ -30,6 +30,7 @@ enum mf_vm_value {
 	MF_VM_PGFREE = MF_VM_ALLOCSTALL + MF_NR_ZONE_TYPES,
 	MF_VM_MANAGED,
 	MF_VM_PCP,	/* on per-CPU lists */
+	MF_VM_VMALLOC,	/* in ranges of vmalloc */
 	MF_VM_RESERVED, /* high mark and largest protection: not available to everybody */
 	MF_NR_VM_VALUES,
 };
@@ -43,9 +44,12 @@ struct mf_vm_snapshot {
 	struct memfs *m;
 	uint64_t *sums; /* mf_stat_snapshot */
 	unsigned nr_zones;
+	uint64_t vmalloc[MEMFS_MAX_NODES]; /* pages by node; 0 until mf_vm_snapshot_ranges */
 };
 
 int mf_vm_snapshot_take(struct memfs *m, struct mf_vm_snapshot *out); /* -ENOMEM */
+/* The pages of vmalloc as well: a walk over all ranges in use.  -ENOMEM. */
+int mf_vm_snapshot_ranges(struct mf_vm_snapshot *snapshot);
 void mf_vm_snapshot_free(struct mf_vm_snapshot *snapshot);
 /* Adds a zone's, a node's or everybody's (node -1) numbers to *numbers. */
 void mf_vm_add_zone(const struct mf_vm_snapshot *snapshot, const struct mf_zone_info *zone,
@@ -67,6 +71,7 @@ int mf_render_pagetypeinfo(struct memfs *m, struct mf_outbuf *out);
 int mf_render_zoneinfo(struct memfs *m, struct mf_outbuf *out);
 int mf_render_vmstat(struct memfs *m, struct mf_outbuf *out);
 int mf_render_meminfo(struct memfs *m, struct mf_outbuf *out);
+int mf_render_vmallocinfo(struct memfs *m, struct mf_outbuf *out);
 int mf_render_node_meminfo(struct memfs *m, int node, struct mf_outbuf *out);
 int mf_render_node_vmstat(struct memfs *m, int node, struct mf_outbuf *out);
 int mf_render_node_numastat(struct memfs *m, int node, struct mf_outbuf *out);
@@ -75,5 +80,17 @@ int mf_render_node_distance(struct memfs *m, int node, struct mf_outbuf *out);
 /* "(0, 991, ...)" with the kernel's five columns, and eleven counts; no newline. */
 void mf_render_protection(const struct mf_zone_info *zone, struct mf_outbuf *out);
 void mf_render_free_area(const struct mf_zone_info *zone, struct mf_outbuf *out);
+
+/* --- names of ranges (render_vmallocinfo.c) --- */
+
+struct mf_range_names {
+	struct mf_range_name *names; /* by address */
+	size_t nr, room;
+	int error;
+};
+/* Those of the moment, of named allocations; -ENOMEM.  To be freed in any case. */
+int mf_range_names_take(struct memfs *m, struct mf_range_names *out);
+const char *mf_range_name(const struct mf_range_names *names, uint64_t start); /* NULL: it has none */
+void mf_range_names_free(struct mf_range_names *names);
 
 #endif

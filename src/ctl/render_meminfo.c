@@ -8,7 +8,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum mem_value { MEM_ZERO, MEM_TOTAL, MEM_FREE, MEM_AVAILABLE, MEM_USED, MEM_PAGEBLOCK, MEM_NR_VALUES };
+enum mem_value {
+	MEM_ZERO,
+	MEM_TOTAL,
+	MEM_FREE,
+	MEM_AVAILABLE,
+	MEM_USED,
+	MEM_PAGEBLOCK,
+	MEM_VMALLOC_TOTAL,
+	MEM_VMALLOC_USED,
+	MEM_NR_VALUES
+};
 
 struct mem_line {
 	const char *name;
@@ -58,8 +68,8 @@ static const struct mem_line machine_lines[] = {
 	KB("WritebackTmp"),
 	KB("CommitLimit"),
 	KB("Committed_AS"),
-	KB("VmallocTotal"),
-	KB("VmallocUsed"),
+	{ "VmallocTotal", MEM_VMALLOC_TOTAL, true },
+	{ "VmallocUsed", MEM_VMALLOC_USED, true },
 	KB("VmallocChunk"),
 	KB("Percpu"),
 	KB("HardwareCorrupted"),
@@ -139,6 +149,7 @@ static int collect(struct memfs *m, int node, uint64_t *values)
 {
 	struct mf_vm_numbers numbers = { { 0 } };
 	struct mf_vm_snapshot snapshot;
+	struct mf_vmalloc_info ranges;
 	int error = mf_vm_snapshot_take(m, &snapshot);
 	uint64_t free, reserved;
 
@@ -154,12 +165,18 @@ static int collect(struct memfs *m, int node, uint64_t *values)
 	values[MEM_AVAILABLE] = pages_to_kb(free > reserved ? free - reserved : 0);
 	values[MEM_USED] = pages_to_kb(numbers.of[MF_VM_MANAGED] - free);
 	values[MEM_PAGEBLOCK] = pages_to_kb(MF_PAGEBLOCK_PAGES);
+	mf_vmalloc_info(m->vmalloc, &ranges);
+	values[MEM_VMALLOC_TOTAL] = ranges.size >> 10;
+	values[MEM_VMALLOC_USED] = pages_to_kb(ranges.used_pages);
 	return 0;
 }
 
 static void put_line(const struct mem_line *line, const uint64_t *values, int column, struct mf_outbuf *out)
 {
-	mf_outbuf_printf(out, "%s:%*" PRIu64 "%s\n", line->name, column - 1 - (int)strlen(line->name),
+	int room = column - 1 - (int)strlen(line->name), width = room < 8 ? room : 8;
+
+	/* The blanks are there however long the number. */
+	mf_outbuf_printf(out, "%s:%*s%*" PRIu64 "%s\n", line->name, room - width, "", width,
 			 values[line->value], line->kb ? " kB" : "");
 }
 

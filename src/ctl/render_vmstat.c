@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 _Static_assert(MF_STAT_numa_other == MF_STAT_numa_hit + 5 && MF_VM_NUMA_OTHER == MF_VM_NUMA_HIT + 5,
 	       "the six NUMA counters are copied as one run");
@@ -84,7 +85,7 @@ const struct mf_vm_item mf_vm_node_items[] = {
 	ZERO(nr_kernel_misc_reclaimable),
 	ZERO(nr_foll_pin_acquired),
 	ZERO(nr_foll_pin_released),
-	ZERO(nr_vmalloc),
+	{ "nr_vmalloc", MF_VM_VMALLOC },
 	ZERO(nr_kernel_stack),
 	ZERO(nr_page_table_pages),
 	ZERO(nr_sec_page_table_pages),
@@ -240,6 +241,7 @@ int mf_vm_snapshot_take(struct memfs *m, struct mf_vm_snapshot *out)
 {
 	struct mf_stat_set *set = mf_page_stat(m->page);
 
+	memset(out, 0, sizeof(*out));
 	out->m = m;
 	out->nr_zones = set->nr_zones;
 	out->sums = calloc((size_t)set->nr_zones * MF_NR_STATS, sizeof(*out->sums));
@@ -247,6 +249,21 @@ int mf_vm_snapshot_take(struct memfs *m, struct mf_vm_snapshot *out)
 		return -ENOMEM;
 	mf_stat_snapshot(set, out->sums);
 	return 0;
+}
+
+/* Pages that vmap shows belong to whoever allocated them. */
+static void add_range(void *arg, const struct mf_vmalloc_area *area)
+{
+	struct mf_vm_snapshot *snapshot = arg;
+
+	if (!area->vmap)
+		MF_FOR_EACH_NODE(node, snapshot->m->topo->memory)
+			snapshot->vmalloc[node] += area->by_node[node];
+}
+
+int mf_vm_snapshot_ranges(struct mf_vm_snapshot *snapshot)
+{
+	return mf_vmalloc_for_each(snapshot->m->vmalloc, false, add_range, snapshot);
 }
 
 void mf_vm_snapshot_free(struct mf_vm_snapshot *snapshot)
@@ -304,10 +321,12 @@ void mf_vm_add_node(const struct mf_vm_snapshot *snapshot, int node, struct mf_v
 	mf_nodemask nodes = node < 0 ? snapshot->m->topo->memory : mf_node_bit(node);
 	struct mf_zone_info zone;
 
-	MF_FOR_EACH_NODE(id, nodes)
+	MF_FOR_EACH_NODE(id, nodes) {
 		for (unsigned type = 0; type < MF_NR_ZONE_TYPES; type++)
 			if (mf_page_zone_info(snapshot->m->page, mf_zone_index(id, type), &zone))
 				mf_vm_add_zone(snapshot, &zone, numbers);
+		numbers->of[MF_VM_VMALLOC] += snapshot->vmalloc[id];
+	}
 }
 
 static void put_items(const struct mf_vm_item *items, const struct mf_vm_numbers *numbers,
@@ -325,10 +344,11 @@ static int collect(struct memfs *m, int node, struct mf_vm_numbers *numbers)
 
 	if (error)
 		return error;
+	error = mf_vm_snapshot_ranges(&snapshot);
 	*numbers = (struct mf_vm_numbers){ { 0 } };
 	mf_vm_add_node(&snapshot, node, numbers);
 	mf_vm_snapshot_free(&snapshot);
-	return 0;
+	return error;
 }
 
 int mf_render_vmstat(struct memfs *m, struct mf_outbuf *out)

@@ -123,8 +123,10 @@ int mf_render_zoneinfo(struct memfs *m, struct mf_outbuf *out)
 
 	if (error)
 		return error;
-	MF_FOR_EACH_NODE(node, m->topo->nodes)
-		put_node(&snapshot, node, out);
+	error = mf_vm_snapshot_ranges(&snapshot);
+	if (!error)
+		MF_FOR_EACH_NODE(node, m->topo->nodes)
+			put_node(&snapshot, node, out);
 	mf_vm_snapshot_free(&snapshot);
-	return mf_outbuf_error(out);
+	return error ? error : mf_outbuf_error(out);
 }

@@ -2,7 +2,7 @@
 /*
  * One instance: built from options, ticking, checked, taken down.
  *
- *   plat -> topo -> page -> weights, tasks -> ctl -> boot settings
+ *   plat -> topo -> page -> vmalloc -> weights, tasks -> ctl -> boot settings
  *
  * Invariant: tear_down() undoes any prefix of that list, so that every failure
  * while building has one way out.  The platform is the caller's until
@@ -153,6 +153,10 @@ static int build(struct memfs *m, const char *options, char *why, size_t why_siz
 	if (error)
 		return mf_why(why, why_size, error, "no memory for the nodes' arenas or tables: %s",
 			      strerror(-error));
+	error = mf_vmalloc_create(m->page, m->plat, &m->vmalloc);
+	if (error)
+		return mf_why(why, why_size, error, "no addresses or tables for ranges: %s",
+			      strerror(-error));
 	mf_engine_init_weights(m);
 	error = mf_task_create(m, mf_text_of("default"), &m->tasks.default_task);
 	if (!error)
@@ -191,6 +195,8 @@ static void tear_down(struct memfs *m)
 	if (m->ctl)
 		mf_ctl_destroy(m);
 	delete_tasks(m);
+	if (m->vmalloc)
+		mf_vmalloc_destroy(m->vmalloc);
 	if (m->page)
 		mf_page_destroy(m->page);
 	if (m->topo)
@@ -278,6 +284,7 @@ void mf_engine_tick(struct memfs *m)
 {
 	pthread_mutex_lock(&m->tick_mutex);
 	mf_page_tick(m->page);
+	mf_vmalloc_tick(m->vmalloc);
 	check_pressure(m);
 	check_counters(m);
 	pthread_mutex_unlock(&m->tick_mutex);
@@ -356,6 +363,7 @@ void mf_engine_notify(struct memfs *m, enum mf_event event)
 
 struct page_flow {
 	uint64_t out, back;
+	uint64_t parked; /* of those back: kept for the next range, on no list of the page engine */
 };
 
 /* Frees first: a page that comes and goes in between then counts as handed out, never as missing. */
@@ -366,7 +374,13 @@ static struct page_flow page_flow(struct memfs *m)
 
 	flow.back = mf_stat_read(set, MF_STAT_pgfree);
 	flow.out = mf_stat_read(set, MF_STAT_pgalloc);
+	flow.parked = mf_vmalloc_parked(m->vmalloc);
 	return flow;
+}
+
+static bool same_flow(const struct page_flow *a, const struct page_flow *b)
+{
+	return a->out == b->out && a->back == b->back && a->parked == b->parked;
 }
 
 /*
@@ -385,9 +399,9 @@ static unsigned check_pages(struct memfs *m, struct mf_outbuf *out)
 
 	if (!still)
 		return mf_page_check(m->page, -1, out);
-	bad = mf_page_check(m->page, (int64_t)(before.out - before.back), &text);
+	bad = mf_page_check(m->page, (int64_t)(before.out - before.back + before.parked), &text);
 	after = page_flow(m);
-	still = after.out == before.out && after.back == before.back && atomic_load(&m->live.begun) == mark;
+	still = same_flow(&before, &after) && atomic_load(&m->live.begun) == mark;
 	if (still && text.length)
 		mf_outbuf_write(out, text.data, text.length);
 	mf_outbuf_free(&text);
@@ -414,6 +428,7 @@ void mf_engine_check(struct memfs *m, struct mf_outbuf *out)
 	unsigned bad = check_pages(m, out);
 
 	bad += check_flow(m, out);
+	bad += mf_vmalloc_check(m->vmalloc, out);
 	bad += mf_live_check(m, out);
 	bad += mf_task_check(m, out);
 	if (!bad)

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "page/page.h"
+#include "vmalloc/vmalloc.h"
 
 #include <pthread.h>
 
@@ -31,6 +32,7 @@ struct memfs {
 	struct mf_topo *topo;
 	struct mf_fault fault;
 	struct mf_page *page;
+	struct mf_vmalloc *vmalloc;
 
 	struct mf_lock config_lock;
 	bool weights_auto;	   /* config_lock */

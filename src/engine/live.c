@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Named allocations: the registry and alloc/pages.
+ * Named allocations: the registry, alloc/pages, and what alloc/vmalloc has in
+ * common with it.
  *
- *   check -> task pinned -> name reserved -> turn -> pages -> touch -> published
+ *   check -> task pinned -> name reserved -> turn -> pages -> published
  *
  * and on a failure the same way back: pages freed, rotation put back, name
- * given up, task unpinned.
+ * given up, task unpinned.  What the kinds do differently is in mf_live_kinds[]
+ * and behind it: blocks here and in live_free.c, ranges in live_vmalloc.c.
  *
  * Invariants: an entry of the table that is ready has nr_blocks > 0 and counts
  * in its task's nr_live; nr_blocks only falls, and 0 means out of the table;
@@ -22,21 +24,6 @@
 
 /* Blocks an entry's list has room for at first. */
 #define FIRST_CAPACITY 64u
-
-/* One alloc/pages on its way. */
-struct take {
-	struct memfs *m;
-	const struct mf_live_request *request;
-	struct mf_page_request page;
-	struct mf_policy vma; /* the policy= parsed here */
-	struct mf_task *task;
-	struct mf_live *live;
-	uint64_t limit;	      /* blocks the machine can hold at most, or the count if that is less */
-	size_t capacity;      /* of live->blocks */
-	uint64_t by_node[64]; /* pages handed out */
-	char *why;
-	size_t why_size;
-};
 
 /* --- entries --- */
 
@@ -119,7 +106,7 @@ void mf_live_on_freed(struct memfs *m, mf_live_freed_fn *freed, void *arg)
 
 /* --- checking a request --- */
 
-static int check_node(struct take *t)
+static int check_node(struct mf_live_take *t)
 {
 	const struct mf_topo *topo = t->m->topo;
 	int node = t->page.node;
@@ -135,44 +122,24 @@ static int check_node(struct take *t)
 	return 0;
 }
 
-static int check_request(struct take *t)
+static int check_request(struct mf_live_take *t)
 {
 	const struct mf_live_request *request = t->request;
+	int error;
 
 	if (!mf_text_is(request->name, "-") && !mf_name_is_valid(request->name))
 		return mf_why(t->why, t->why_size, -EINVAL, "not a name: 1 to %d of A-Z a-z 0-9 . _ : -",
 			      MEMFS_NAME_MAX);
-	if (t->page.order > MEMFS_MAX_PAGE_ORDER)
-		return mf_why(t->why, t->why_size, -EINVAL, "order %u is not in 0..%d", t->page.order,
-			      MEMFS_MAX_PAGE_ORDER);
-	if (request->count < 1)
-		return mf_why(t->why, t->why_size, -EINVAL, "count is 0");
-	if (request->bulk && t->page.order)
-		return mf_why(t->why, t->why_size, -EINVAL, "via=bulk is for order 0");
+	error = mf_live_kinds[request->kind].check(t);
+	if (error)
+		return error;
 	if (request->cpu != MF_CPU_OF_TASK && mf_task_check_cpu(t->m, request->cpu, t->why, t->why_size))
 		return -EINVAL;
 	return check_node(t);
 }
 
-/* More than all nodes hold can only be meant as "what there is". */
-static int check_size(struct take *t)
-{
-	uint64_t blocks = t->m->topo->nr_pages >> t->page.order;
-
-	t->limit = t->request->count;
-	if (t->limit <= blocks)
-		return 0;
-	if (!t->request->partial)
-		return mf_why(t->why, t->why_size, -ENOMEM,
-			      "%llu blocks of order %u asked, all nodes hold %llu",
-			      (unsigned long long)t->request->count, t->page.order,
-			      (unsigned long long)blocks);
-	t->limit = blocks ? blocks : 1;
-	return 0;
-}
-
 /* A policy= that the caller left as text is bound to what the task may use. */
-static int parse_text(struct take *t)
+static int parse_text(struct mf_live_take *t)
 {
 	struct mf_policy_context context;
 	struct mf_policy current;
@@ -187,7 +154,7 @@ static int parse_text(struct take *t)
 	return error;
 }
 
-static int find_policy(struct take *t)
+static int find_policy(struct mf_live_take *t)
 {
 	int error = 0;
 
@@ -200,7 +167,7 @@ static int find_policy(struct take *t)
 	return error;
 }
 
-static int find_task(struct take *t)
+static int find_task(struct mf_live_take *t)
 {
 	struct mf_text name = t->request->task.length ? t->request->task : mf_text_of("default");
 
@@ -211,7 +178,7 @@ static int find_task(struct take *t)
 }
 
 /* What live/NAME/policy will say. */
-static char *policy_text(const struct take *t)
+static char *policy_text(const struct mf_live_take *t)
 {
 	struct mf_outbuf text = MF_OUTBUF_INIT;
 	struct mf_policy policy;
@@ -245,7 +212,7 @@ static uint64_t max_live(struct memfs *m)
 }
 
 /* Adds the entry under the name asked for, or the next free generated one. live.lock is held. */
-static int add_name(struct take *t)
+static int add_name(struct mf_live_take *t)
 {
 	struct memfs *m = t->m;
 	char name[MEMFS_NAME_MAX + 1];
@@ -253,12 +220,13 @@ static int add_name(struct take *t)
 	if (!mf_text_is(t->request->name, "-"))
 		return mf_name_table_add(&m->live.table, &t->live->named, t->request->name);
 	do
-		snprintf(name, sizeof(name), "pages-%llu", (unsigned long long)++m->live.next_generated);
+		snprintf(name, sizeof(name), "%s-%llu", mf_live_kinds[t->live->kind].prefix,
+			 (unsigned long long)++m->live.next_generated);
 	while (mf_name_table_find(&m->live.table, mf_text_of(name)));
 	return mf_name_table_add(&m->live.table, &t->live->named, mf_text_of(name));
 }
 
-static int reserve_name(struct take *t)
+static int reserve_name(struct mf_live_take *t)
 {
 	struct memfs *m = t->m;
 	uint64_t max = max_live(m);
@@ -277,16 +245,14 @@ static int reserve_name(struct take *t)
 	return error ? mf_why(t->why, t->why_size, error, "no memory for the name") : 0;
 }
 
-static void give_up_name(struct take *t)
+static void give_up_name(struct mf_live_take *t)
 {
 	mf_lock_acquire(&t->m->live.lock);
 	mf_name_table_remove(&t->m->live.table, &t->live->named);
 	mf_lock_release(&t->m->live.lock);
 }
 
-/* --- taking the pages --- */
-
-static int grow_blocks(struct take *t, size_t capacity)
+int mf_live_grow_list(struct mf_live_take *t, size_t capacity)
 {
 	memfs_pfn *blocks = NULL;
 
@@ -299,28 +265,51 @@ static int grow_blocks(struct take *t, size_t capacity)
 	return 0;
 }
 
-static bool cancelled(const struct take *t)
+/* --- blocks (MF_LIVE_PAGES) --- */
+
+static int check_blocks(struct mf_live_take *t)
 {
-	return t->page.cancel && atomic_load(&t->page.cancel->cancelled);
+	const struct mf_live_request *request = t->request;
+
+	if (t->page.order > MEMFS_MAX_PAGE_ORDER)
+		return mf_why(t->why, t->why_size, -EINVAL, "order %u is not in 0..%d", t->page.order,
+			      MEMFS_MAX_PAGE_ORDER);
+	if (request->count < 1)
+		return mf_why(t->why, t->why_size, -EINVAL, "count is 0");
+	if (request->bulk && t->page.order)
+		return mf_why(t->why, t->why_size, -EINVAL, "via=bulk is for order 0");
+	return 0;
 }
 
-static int interrupted(struct take *t)
+/* More than all nodes hold can only be meant as "what there is". */
+static int check_count(struct mf_live_take *t)
 {
-	return mf_why(t->why, t->why_size, -EINTR, "interrupted");
+	uint64_t blocks = t->m->topo->nr_pages >> t->page.order;
+
+	t->limit = t->request->count;
+	if (t->limit <= blocks)
+		return 0;
+	if (!t->request->partial)
+		return mf_why(t->why, t->why_size, -ENOMEM,
+			      "%llu blocks of order %u asked, all nodes hold %llu",
+			      (unsigned long long)t->request->count, t->page.order,
+			      (unsigned long long)blocks);
+	t->limit = blocks ? blocks : 1;
+	return 0;
 }
 
-static int take_bulk(struct take *t)
+static int take_bulk(struct mf_live_take *t)
 {
-	int error = grow_blocks(t, t->limit);
+	int error = mf_live_grow_list(t, t->limit);
 
 	if (error)
 		return error;
 	t->live->nr_blocks =
 		mf_page_alloc_bulk(t->m->page, &t->task->place, &t->page, t->limit, t->live->blocks);
-	return cancelled(t) ? interrupted(t) : 0;
+	return mf_live_cancelled(t) ? mf_live_interrupted(t) : 0;
 }
 
-static int take_one(struct take *t)
+static int take_one(struct mf_live_take *t)
 {
 	struct mf_live *live = t->live;
 	size_t capacity;
@@ -328,7 +317,7 @@ static int take_one(struct take *t)
 
 	if (live->nr_blocks == t->capacity) {
 		capacity = t->capacity ? t->capacity * 2 : FIRST_CAPACITY;
-		error = grow_blocks(t, capacity < t->limit ? capacity : t->limit);
+		error = mf_live_grow_list(t, capacity < t->limit ? capacity : t->limit);
 	}
 	if (error)
 		return error;
@@ -339,22 +328,22 @@ static int take_one(struct take *t)
 	return error;
 }
 
-static int take_singly(struct take *t)
+static int take_singly(struct mf_live_take *t)
 {
 	int error = 0;
 
 	while (!error && t->live->nr_blocks < t->limit) {
-		if (cancelled(t))
-			return interrupted(t);
+		if (mf_live_cancelled(t))
+			return mf_live_interrupted(t);
 		error = take_one(t);
 	}
 	if (error == -EINTR)
-		return interrupted(t);
+		return mf_live_interrupted(t);
 	return error == -ENOMEM ? 0 : error; /* how much that was is judged by the caller */
 }
 
 /* Everything asked for, or with partial at least one block. */
-static int judge(struct take *t)
+static int judge(struct mf_live_take *t)
 {
 	size_t got = t->live->nr_blocks;
 
@@ -366,7 +355,7 @@ static int judge(struct take *t)
 		      (unsigned long long)t->request->count, t->page.order, got);
 }
 
-static int touch(struct take *t)
+static int touch(struct mf_live_take *t)
 {
 	struct mf_live *live = t->live;
 	size_t bytes = (size_t)MEMFS_PAGE_SIZE << live->order;
@@ -374,30 +363,56 @@ static int touch(struct take *t)
 	if (!t->request->touch || live->cleared)
 		return 0;
 	for (size_t i = 0; i < live->nr_blocks; i++) {
-		if (cancelled(t))
-			return interrupted(t);
+		if (mf_live_cancelled(t))
+			return mf_live_interrupted(t);
 		memset(mf_page_address(t->m->page, live->blocks[i].v), 0, bytes);
 	}
 	live->cleared = true;
 	return 0;
 }
 
-/* Pages under the name, all or nothing. */
-static int take_pages(struct take *t)
+static int take_blocks(struct mf_live_take *t)
 {
+	int error = t->request->bulk ? take_bulk(t) : take_singly(t);
+
+	if (!error)
+		error = judge(t);
+	return error ? error : touch(t);
+}
+
+/* --- any kind --- */
+
+const struct mf_live_kind_ops mf_live_kinds[] = {
+	[MF_LIVE_PAGES] = {
+		.prefix = "pages",
+		.check = check_blocks,
+		.prepare = check_count,
+		.take = take_blocks,
+		.give_back = mf_live_give_back_blocks,
+	},
+	[MF_LIVE_VMALLOC] = {
+		.prefix = "vmalloc",
+		.whole = true,
+		.check = mf_live_check_range,
+		.prepare = mf_live_prepare_range,
+		.take = mf_live_take_range,
+		.give_back = mf_live_give_back_range,
+	},
+};
+
+/* Pages under the name, all or nothing. */
+static int take_pages(struct mf_live_take *t)
+{
+	const struct mf_live_kind_ops *kind = &mf_live_kinds[t->live->kind];
 	bool moves = t->page.node == MF_NODE_BY_POLICY && !t->page.vma;
 	struct mf_task_turn turn = { .held = false };
 	int error = 0;
 
 	if (moves && mf_task_turn_begin(t->task, t->page.cancel, &turn))
-		return interrupted(t);
-	error = t->request->bulk ? take_bulk(t) : take_singly(t);
-	if (!error)
-		error = judge(t);
-	if (!error)
-		error = touch(t);
-	if (error) {
-		mf_live_give_back(t->live, t->task, 0, t->live->nr_blocks);
+		return mf_live_interrupted(t);
+	error = kind->take(t);
+	if (error && t->live->nr_blocks) {
+		kind->give_back(t->live, t->task, 0, t->live->nr_blocks);
 		t->live->nr_blocks = 0;
 	}
 	mf_task_turn_end(&turn, error != 0);
@@ -407,7 +422,7 @@ static int take_pages(struct take *t)
 /* --- publishing --- */
 
 /* A list much longer than what it holds is cut; that it may stay where it is is no failure. */
-static void trim_list(struct take *t)
+static void trim_list(struct mf_live_take *t)
 {
 	struct mf_live *live = t->live;
 	memfs_pfn *blocks;
@@ -419,7 +434,7 @@ static void trim_list(struct take *t)
 		live->blocks = blocks;
 }
 
-static void publish(struct take *t)
+static void publish(struct mf_live_take *t)
 {
 	struct memfs *m = t->m;
 	struct mf_live *live = t->live;
@@ -439,7 +454,7 @@ static void publish(struct take *t)
 	mf_lock_release(&m->live.lock);
 }
 
-static void write_reply(struct take *t, size_t nr_blocks, struct mf_outbuf *reply)
+static void write_reply(struct mf_live_take *t, size_t nr_blocks, struct mf_outbuf *reply)
 {
 	if (!reply)
 		return;
@@ -450,13 +465,14 @@ static void write_reply(struct take *t, size_t nr_blocks, struct mf_outbuf *repl
 	mf_outbuf_puts(reply, "\n");
 }
 
-static int fill_entry(struct take *t)
+static int fill_entry(struct mf_live_take *t)
 {
 	struct mf_live *live = new_live(t->m);
 
 	if (!live)
 		return mf_why(t->why, t->why_size, -ENOMEM, "no memory for the allocation's descriptor");
 	t->live = live;
+	live->kind = t->request->kind;
 	live->task = t->task;
 	memcpy(live->task_name, t->task->named.name, sizeof(live->task_name));
 	live->irq = t->page.irq;
@@ -467,14 +483,14 @@ static int fill_entry(struct take *t)
 }
 
 /* With the task pinned and the entry made: the name, the pages, the publication. */
-static int take_named(struct take *t, struct mf_outbuf *reply)
+static int take_named(struct mf_live_take *t, struct mf_outbuf *reply)
 {
 	size_t nr_blocks;
 	int error = reserve_name(t);
 
 	if (error)
 		return error;
-	error = check_size(t);
+	error = mf_live_kinds[t->live->kind].prepare(t);
 	if (!error)
 		error = take_pages(t);
 	if (error) {
@@ -490,7 +506,7 @@ static int take_named(struct take *t, struct mf_outbuf *reply)
 int mf_live_alloc(struct memfs *m, const struct mf_live_request *request, struct mf_outbuf *reply, char *why,
 		  size_t why_size)
 {
-	struct take t = {
+	struct mf_live_take t = {
 		.m = m, .request = request, .page = request->page, .why = why, .why_size = why_size
 	};
 	int error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Named allocations: what alloc/pages makes and live/NAME shows.
+ * Named allocations: what alloc/pages and alloc/vmalloc make and live/NAME shows.
  *
  * A name is reserved first (so of two racing commands one gets EEXIST at
  * once), the pages are taken with no lock of this layer held, then the entry
@@ -17,17 +17,21 @@
 
 #include <sys/types.h>
 
+enum mf_live_kind { MF_LIVE_PAGES, MF_LIVE_VMALLOC };
+
 struct mf_live {
 	struct mf_named named; /* live.table; must be first.  named.serial makes the inode number */
 	struct memfs *m;
 	struct mf_task *task;		    /* pinned by nr_live: not to be used once nr_blocks is 0 */
 	char task_name[MEMFS_NAME_MAX + 1]; /* stays readable after the free */
 	_Atomic unsigned refs;
-	bool ready; /* live.lock: visible to others */
-	bool irq;   /* context=irq: frees as such */
+	enum mf_live_kind kind;
+	void *address; /* of a vmalloc: where its range starts */
+	bool ready;    /* live.lock: visible to others */
+	bool irq;      /* context=irq: frees as such */
 	unsigned order;
 	size_t nr_blocks;    /* written under data_lock (relaxed store); 0 once freed */
-	memfs_pfn *blocks;   /* in allocation order; from the heap, never from the arenas */
+	memfs_pfn *blocks;   /* in allocation order, of a vmalloc its pages by rising offset; from the heap */
 	char *policy;	     /* text: the policy= given, or the task's at the time; "node=N" when named */
 	bool cleared;	     /* the pages were cleared when they were allocated */
 	uint64_t *clear_map; /* data_lock: else a bit a page that was cleared since; NULL none yet */
@@ -35,9 +39,12 @@ struct mf_live {
 };
 
 struct mf_live_request {
-	struct mf_text name; /* "-": generate one */
-	uint64_t count;	     /* blocks, >= 1 */
-	bool bulk;	     /* order 0 only */
+	enum mf_live_kind kind;
+	struct mf_text name;  /* "-": generate one */
+	uint64_t size, align; /* of a vmalloc: bytes, instead of count; align 0: a page */
+	bool huge;	      /* of a vmalloc */
+	uint64_t count;	      /* blocks, >= 1 */
+	bool bulk;	      /* order 0 only */
 	bool partial, touch;
 	struct mf_page_request page; /* gfp, order, node, vma, irq, cancel */
 	struct mf_policy vma_policy; /* what page.vma points at, if any */
@@ -47,15 +54,16 @@ struct mf_live_request {
 };
 
 /*
- * Performs alloc/pages.  All or nothing unless partial (then at least one
- * block, else -ENOMEM).  Fills *reply with "NAME returned=N node0=a node1=b"
- * and a newline, why on failure.
- * -EINVAL -EEXIST -ENOENT (task, node) -ENOMEM -EINTR -ENOSPC (too many allocations).
+ * Performs alloc/pages or alloc/vmalloc (whose size is rounded up to pages).
+ * All or nothing unless partial (then at least one block, else -ENOMEM).  Fills
+ * *reply with "NAME returned=N node0=a node1=b" and a newline, why on failure.
+ * -EINVAL -EEXIST -ENOENT (task, node) -ENOMEM -EINTR -ENOSPC (too many
+ * allocations; of a vmalloc addresses or mappings, too).
  */
 int mf_live_alloc(struct memfs *m, const struct mf_live_request *request, struct mf_outbuf *reply, char *why,
 		  size_t why_size);
 
-/* Frees it all (count 0) or its last count blocks.  -ENOENT, -EINVAL (more than it has). */
+/* Frees it all (count 0) or its last count blocks.  -ENOENT, -EINVAL (more than it has; part of a range). */
 int mf_live_free(struct memfs *m, struct mf_text name, uint64_t count, struct mf_outbuf *reply, char *why,
 		 size_t why_size);
 
@@ -72,6 +80,10 @@ ssize_t mf_live_write(struct mf_live *live, const void *buf, size_t size, uint64
 /* live/NAME/placement and map; -ENODEV once freed. */
 int mf_live_placement(struct mf_live *live, struct mf_outbuf *out);
 int mf_live_map(struct mf_live *live, struct mf_outbuf *out);
+
+/* The named ranges there are, as they were at one moment; visited with no lock held.  -ENOMEM. */
+int mf_live_for_each_vmalloc(struct memfs *m, void (*visit)(void *arg, const void *address, const char *name),
+			     void *arg);
 
 /* Called once by the file system: told (no lock held) that an allocation has been freed. */
 typedef void mf_live_freed_fn(void *arg, uint64_t serial, const char *name);

@@ -293,6 +293,9 @@ static void check_all(struct check *c)
 	for (size_t i = 0; i < c->nr_lives; i++) {
 		struct mf_live *live = c->lives[i];
 
+		if (live->kind == MF_LIVE_VMALLOC && !mf_live_range_is_there(live) && ++c->bad)
+			mf_outbuf_printf(c->out, "live/%s: the range at %p is not its %zu pages\n",
+					 live->named.name, live->address, live->nr_blocks);
 		for (size_t block = 0; block < live->nr_blocks; block++)
 			check_block(c, live, block);
 		c->pages += nr_pages_of(live);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Named allocations: alloc/free, whole or the last blocks.
+ * Named allocations: alloc/free, whole or (not of a range) the last blocks.
  *
  *   found, task pinned -> blocks cut off -> pages given back -> account, told
  *
@@ -33,7 +33,7 @@ void mf_live_count(const struct mf_live *live, size_t first, size_t nr, uint64_t
 	}
 }
 
-void mf_live_give_back(struct mf_live *live, struct mf_task *task, size_t first, size_t nr)
+void mf_live_give_back_blocks(struct mf_live *live, struct mf_task *task, size_t first, size_t nr)
 {
 	struct mf_page *page = live->m->page;
 
@@ -63,6 +63,9 @@ static int cut_off(struct mf_live *live, uint64_t count, size_t *nr, bool *whole
 
 	if (!have)
 		return mf_why(why, why_size, -ENOENT, "no allocation %s", live->named.name);
+	if (count && mf_live_kinds[live->kind].whole)
+		return mf_why(why, why_size, -EINVAL, "%s is a vmalloc range: it is freed as a whole",
+			      live->named.name);
 	if (count > have)
 		return mf_why(why, why_size, -EINVAL, "%s has %zu blocks, fewer than %llu", live->named.name,
 			      have, (unsigned long long)count);
@@ -88,7 +91,7 @@ static void free_cut(struct mf_live *live, struct mf_task *task, size_t first, s
 	uint64_t by_node[64];
 
 	mf_live_count(live, first, nr, by_node);
-	mf_live_give_back(live, task, first, nr);
+	mf_live_kinds[live->kind].give_back(live, task, first, nr);
 	for (int node = 0; node < 64; node++)
 		if (by_node[node])
 			atomic_fetch_sub(&task->live_pages[node], by_node[node]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The public API (memfs.h) over the engines.  struct memfs_task is struct
- * mf_task under its public name.  The page calls are one tail call each; all
- * rules are the engines'.
+ * mf_task under its public name.  The page calls, and memfs_vmalloc, are one
+ * tail call each; all rules are the engines'.
  *
  * Locks: none of its own.
  */
@@ -149,7 +149,7 @@ memfs_pfn memfs_address_page(const struct memfs *m, const void *address)
 	memfs_pfn pfn = { UINT32_MAX };
 	uint32_t found;
 
-	if (mf_page_address_pfn(m->page, address, &found))
+	if (mf_page_address_pfn(m->page, address, &found) || mf_vmalloc_page(m->vmalloc, address, &found))
 		pfn.v = found;
 	return pfn;
 }
@@ -164,6 +164,74 @@ int memfs_drain(struct memfs *m, int node)
 	if (node != -1 && !mf_node_isset(m->topo->nodes, node))
 		return -ENOENT;
 	mf_page_drain(m->page, node);
+	return 0;
+}
+
+/* --- ranges --- */
+
+void *memfs_vmalloc(struct memfs_task *t, size_t size)
+{
+	struct mf_task *task = task_of(t);
+
+	return mf_vmalloc_simple(task->m->vmalloc, &task->place, size, MEMFS_GFP_KERNEL, __func__);
+}
+
+void *memfs_vzalloc(struct memfs_task *t, size_t size)
+{
+	struct mf_task *task = task_of(t);
+
+	return mf_vmalloc_simple(task->m->vmalloc, &task->place, size, MEMFS_GFP_KERNEL | MEMFS___GFP_ZERO,
+				 __func__);
+}
+
+/* The engines' result as a pointer: NULL and errno if there is an error. */
+static void *address_or_errno(void *address, int error)
+{
+	if (!error)
+		return address;
+	errno = -error;
+	return NULL;
+}
+
+void *memfs_vmalloc_node(struct memfs_task *t, size_t size, int node)
+{
+	struct mf_task *task = task_of(t);
+	struct mf_vmalloc_request request = {
+		.size = size,
+		.page = { .gfp = MEMFS_GFP_KERNEL, .node = node, .cpu = MF_CPU_OF_TASK },
+		.caller = __func__,
+	};
+	void *address = NULL;
+	int error = -EINVAL;
+
+	if (mf_node_isset(task->m->topo->memory, node))
+		error = mf_vmalloc_alloc(task->m->vmalloc, &task->place, &request, &address, NULL, 0);
+	return address_or_errno(address, error);
+}
+
+int memfs_vfree(struct memfs_task *t, const void *address)
+{
+	struct mf_task *task = task_of(t);
+
+	return address ? mf_vmalloc_free(task->m->vmalloc, &task->place, address) : 0;
+}
+
+void *memfs_vmap(struct memfs *m, const memfs_pfn *pfns, size_t n)
+{
+	void *address = NULL;
+	int error = mf_vmalloc_map(m->vmalloc, n, pfns, __func__, &address, NULL, 0);
+
+	return address_or_errno(address, error);
+}
+
+int memfs_vunmap(struct memfs *m, const void *address)
+{
+	return address ? mf_vmalloc_unmap(m->vmalloc, address) : 0;
+}
+
+int memfs_vpurge(struct memfs *m)
+{
+	mf_vmalloc_purge(m->vmalloc);
 	return 0;
 }
 

@@ -11,17 +11,20 @@ start "topology=@$DIR/machine"
 cd "$MNT" || fail "cannot enter the mount"
 mkdir tasks/t1 || fail mkdir
 echo 'thing count=3' >alloc/pages || fail "alloc/pages"
+echo 'range pages=3' >alloc/vmalloc || fail "alloc/vmalloc"
 
 find . -type f | sed 's,^\./,,' | sort >"$DIR/files"
 find . -type d | sed 's,^\./,,' | sort >"$DIR/folders"
 for name in README version last_cmd_status weights/auto weights/node0 weights/node2 nodes/online nodes/possible \
 	nodes/has_cpu nodes/has_memory nodes/has_normal_memory nodes/node2/Normal/free nodes/node0/DMA/managed \
 	nodes/node0/distance tasks/default/policy tasks/t1/numastat alloc/pages alloc/free alloc/drain alloc/trim \
-	live/thing/map live/thing/data stats/all stats/buddyinfo stats/pagetypeinfo stats/zoneinfo stats/vmstat \
+	live/thing/map live/thing/data live/range/address live/range/data alloc/vmalloc vmalloc/areas \
+	vmalloc/free_space vmalloc/lazy_pages vmalloc/mappings vmalloc/purge stats/vmallocinfo stats/all stats/buddyinfo stats/pagetypeinfo stats/zoneinfo stats/vmstat \
 	stats/meminfo tune/pcp_mode tune/min_free_kbytes debug/check debug/tick; do
 	grep -qxF "$name" "$DIR/files" || fail "$name is missing"
 done
 ! grep -qxF weights/node1 "$DIR/files" || fail "there is no node 1"
+! grep -qxF live/thing/address "$DIR/files" || fail "an address of pages"
 
 # pattern_of FILE: as its row has it
 pattern_of() {
@@ -55,7 +58,7 @@ while read -r file; do
 	*) fail "$file has mode $mode" ;;
 	esac
 	is "owner of $file" "$(stat -c %u:%g "$file")" 0:0
-	[ "$file" = live/thing/data ] || is "size of $file" "$(stat -c %s "$file")" 0
+	[ "${file##*/}" = data ] || is "size of $file" "$(stat -c %s "$file")" 0
 done <"$DIR/files"
 while read -r folder; do
 	case $(stat -c %a "$folder") in
@@ -70,7 +73,7 @@ is "inode numbers used twice" "$(cat "$DIR/double")" ""
 for garbage in '~garbage~' '' ' ' '-1' '18446744073709551616' 'a=b=c' "$(printf '\001')"; do
 	while read -r file; do
 		case $file in
-		live/thing/data) continue ;;
+		live/*/data) continue ;;
 		esac
 		case $(stat -c %a "$file") in
 		444 | 400) continue ;;

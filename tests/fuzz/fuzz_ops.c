@@ -6,7 +6,8 @@
  * Every page handed out carries a stamp in its first and its last word until
  * it is freed, so that a page handed out twice, or touched after it was, shows
  * at once.  At the end the check says ok; and once everything is freed and the
- * lists are drained, the free blocks are those of the start.
+ * lists are drained, the free blocks are those of the start.  Named ranges
+ * (alloc/vmalloc) are written and read through as named allocations are.
  */
 #include "fuzz.h"
 
@@ -337,6 +338,50 @@ static void op_live(struct run *run)
 		mf_live_put(live);
 }
 
+static void op_range(struct run *run)
+{
+	static const char *const words[] = { "",
+					     "huge",
+					     "align=64K",
+					     "node=1",
+					     "policy=bind:1",
+					     "gfp=GFP_ATOMIC",
+					     "touch",
+					     "policy=interleave:0-1" };
+	unsigned i = fuzz_byte(&run->input) % NR_NAMES, word = fuzz_byte(&run->input);
+	unsigned pages = 1 + fuzz_short(&run->input) % MAX_BULK;
+	struct mf_live *live = live_of(run, i);
+	char text[128];
+	int error;
+
+	snprintf(text, sizeof(text), "n%u pages=%u %s%s", i, pages,
+		 words[word % (sizeof(words) / sizeof(words[0]))], word & 128 ? " task=t1" : "");
+	error = put(run, "alloc/vmalloc", text);
+	FUZZ_CHECK(error == -ENOMEM || error == -EINVAL || error == -ENOSPC || error == (live ? -EEXIST : 0));
+	if (!error)
+		run->data[i] = 0;
+	if (live)
+		mf_live_put(live);
+}
+
+static void op_range_knob(struct run *run)
+{
+	static const struct {
+		const char *path, *values[3];
+	} knobs[] = {
+		{ "tune/vmalloc_large_order", { "bounded", "off", "max" } },
+		{ "tune/vmalloc_linear", { "1", "0", "1" } },
+		{ "tune/vmalloc_small_pages", { "8", "0", "1024" } },
+		{ "tune/vmalloc_lazy_max", { "8192", "0", "100" } },
+		{ "tune/vmalloc_max_mappings", { "60000", "3", "20" } },
+		{ "vmalloc/purge", { "1", "1", "1" } },
+	};
+	unsigned choice = fuzz_byte(&run->input);
+	unsigned knob = choice % (sizeof(knobs) / sizeof(knobs[0]));
+
+	FUZZ_CHECK(put(run, knobs[knob].path, knobs[knob].values[choice / 16 % 3]) == 0);
+}
+
 /* Every byte is what was written last, or 0 if nothing was. */
 static void check_data(struct run *run, struct mf_live *live, unsigned i)
 {
@@ -375,7 +420,7 @@ static void op_live_data(struct run *run)
 	mf_live_put(live);
 }
 
-/* The last blocks of one, or all of it. */
+/* The last blocks of one, or all of it; a range only goes as a whole. */
 static void op_live_free(struct run *run)
 {
 	unsigned i = fuzz_byte(&run->input) % NR_NAMES, count = fuzz_byte(&run->input);
@@ -390,7 +435,7 @@ static void op_live_free(struct run *run)
 		FUZZ_CHECK(error == -ENOENT);
 		return;
 	}
-	FUZZ_CHECK(error == (count > had ? -EINVAL : 0));
+	FUZZ_CHECK(error == (count > had || (count && live->kind == MF_LIVE_VMALLOC) ? -EINVAL : 0));
 	if (!error && (!count || count == had))
 		FUZZ_CHECK(mf_live_bytes(live) == 0);
 	mf_live_put(live);
@@ -411,7 +456,7 @@ static void op_stats(struct run *run)
 static void (*const operations[])(struct run *run) = {
 	op_alloc,     op_free,	    op_alloc_bulk,   op_free_bulk, op_alloc_node, op_drain, op_tick,
 	op_trim,      op_policy,    op_mems_allowed, op_cpu,	   op_weight,	  op_knob,  op_live,
-	op_live_free, op_live_data, op_fault,	     op_check,	   op_stats,
+	op_live_free, op_live_data, op_fault,	     op_check,	   op_stats,	  op_range, op_range_knob,
 };
 
 #define NR_OPERATIONS (sizeof(operations) / sizeof(operations[0]))
@@ -469,6 +514,7 @@ static void end(struct run *run)
 	mf_fault_disarm(&run->m->fault);
 	fuzz_check_engine(run->m);
 	free_everything(run);
+	FUZZ_CHECK(put(run, "vmalloc/purge", "1") == 0);
 	FUZZ_CHECK(memfs_drain(run->m, -1) == 0);
 	fuzz_check_engine(run->m);
 	count_free(run, nr_free);

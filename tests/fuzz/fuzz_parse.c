@@ -343,7 +343,7 @@ static void fuzz_pages_command(struct fuzz_input *input)
 	char why[128] = "";
 	int error = mf_ctl_parse_pages(topo, text, &request, why, sizeof(why));
 
-	mf_ctl_pages_waits(text);
+	mf_ctl_alloc_waits(text);
 	if (error) {
 		FUZZ_CHECK(error == -EINVAL || error == -ENOENT);
 		FUZZ_CHECK(why[0] && memchr(why, '\0', sizeof(why)));
@@ -355,6 +355,26 @@ static void fuzz_pages_command(struct fuzz_input *input)
 	FUZZ_CHECK(request.page.node == MF_NODE_BY_POLICY || !request.policy_text.length);
 	FUZZ_CHECK(request.cpu == MF_CPU_OF_TASK || topo->cpu_node[request.cpu] >= 0);
 	FUZZ_CHECK(!request.bulk || request.page.order == 0);
+}
+
+static void fuzz_vmalloc_command(struct fuzz_input *input)
+{
+	const struct mf_topo *topo = some_topology();
+	struct mf_live_request request;
+	char why[128] = "";
+	int error = mf_ctl_parse_vmalloc(topo, rest_of(input), &request, why, sizeof(why));
+
+	if (error) {
+		FUZZ_CHECK(error == -EINVAL || error == -ENOENT);
+		FUZZ_CHECK(why[0] && memchr(why, '\0', sizeof(why)));
+		return;
+	}
+	FUZZ_CHECK(mf_text_is(request.name, "-") || mf_name_is_valid(request.name));
+	FUZZ_CHECK(request.kind == MF_LIVE_VMALLOC && request.size >= 1 && request.size <= INT64_MAX);
+	FUZZ_CHECK(!(request.align & (request.align - 1)));
+	FUZZ_CHECK(request.page.node == MF_NODE_BY_POLICY || request.page.node == 1);
+	FUZZ_CHECK(request.page.node == MF_NODE_BY_POLICY || !request.policy_text.length);
+	FUZZ_CHECK(!request.page.order && !request.page.irq && !request.partial && !request.bulk);
 }
 
 static void fuzz_free_command(struct fuzz_input *input)
@@ -376,10 +396,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 		char letter;
 		void (*run)(struct fuzz_input *input);
 	} parsers[] = {
-		{ 'u', fuzz_u64 },  { 's', fuzz_size },		 { 'i', fuzz_i64 },
-		{ 'b', fuzz_bool }, { 'l', fuzz_list },		 { 'n', fuzz_nodelist },
-		{ 'a', fuzz_name }, { 'c', fuzz_cutting },	 { 'p', fuzz_policy },
-		{ 'g', fuzz_gfp },  { 'A', fuzz_pages_command }, { 'F', fuzz_free_command },
+		{ 'u', fuzz_u64 },
+		{ 's', fuzz_size },
+		{ 'i', fuzz_i64 },
+		{ 'b', fuzz_bool },
+		{ 'l', fuzz_list },
+		{ 'n', fuzz_nodelist },
+		{ 'a', fuzz_name },
+		{ 'c', fuzz_cutting },
+		{ 'p', fuzz_policy },
+		{ 'g', fuzz_gfp },
+		{ 'A', fuzz_pages_command },
+		{ 'F', fuzz_free_command },
+		{ 'V', fuzz_vmalloc_command },
 	};
 	struct fuzz_input input = { bytes, length };
 	unsigned letter = fuzz_byte(&input);

@@ -18,7 +18,7 @@
 
 #include <errno.h>
 
-#define MAX_FILES 400
+#define MAX_FILES 600
 #define MAX_COMMANDS 24
 
 struct store {
@@ -83,10 +83,11 @@ static bool is_left_out(const char *path)
 	       begins(path, "stats/counters/");
 }
 
-/* Counts and measures, which an allocation that found no memory has moved. */
+/* Counts and measures, which an allocation that found no memory or addresses has moved. */
 static bool is_loose(const char *path)
 {
-	return begins(path, "stats/") || begins(path, "nodes/") || begins(path, "debug/fault/");
+	return begins(path, "stats/") || begins(path, "nodes/") || begins(path, "vmalloc/") ||
+	       begins(path, "debug/fault/");
 }
 
 /* What every file holds now: strict what no failure may change, loose the rest. */
@@ -146,7 +147,7 @@ static void check_status(struct store *store, int error, const struct mf_outbuf 
 
 static bool is_short_of_memory(int error)
 {
-	return error == -ENOMEM || error == -EINTR;
+	return error == -ENOMEM || error == -EINTR || error == -ENOSPC;
 }
 
 /* store->strict and ->loose are of before the command.  The check comes last: its locks are counted. */

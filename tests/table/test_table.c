@@ -66,7 +66,7 @@ static void walk(struct files *files, const struct mf_ctl_node *dir)
 	free(names);
 }
 
-/* Two nodes with known bandwidth, a task, and an allocation: something for every row. */
+/* Two nodes with known bandwidth, a task, an allocation and a range: something for every row. */
 static struct files *make_files(void)
 {
 	struct files *files = calloc(1, sizeof(*files));
@@ -81,6 +81,7 @@ static struct files *make_files(void)
 	CU_ASSERT_EQUAL(mf_ctl_mkdir(files->m, &dir, mf_text_of("web")), 0);
 	CU_ASSERT_EQUAL(put(files->m, "tasks/web/policy", "weighted interleave=static:0-1"), 0);
 	CU_ASSERT_EQUAL(put(files->m, "alloc/pages", "db count=10 task=web"), 0);
+	CU_ASSERT_EQUAL(put(files->m, "alloc/vmalloc", "vm pages=10 task=web"), 0);
 	mf_ctl_root(files->m, &dir);
 	walk(files, &dir);
 	return files;
@@ -248,7 +249,9 @@ static char *fingerprint(struct files *files)
 {
 	static const char *const levels[] = { "stats/buddyinfo",	"live/db/map",
 					      "tasks/web/il_prev",	"tasks/web/il_weight",
-					      "stats/counters/pgalloc", "stats/counters/pgfree" };
+					      "stats/counters/pgalloc", "stats/counters/pgfree",
+					      "stats/vmallocinfo",	"vmalloc/areas",
+					      "vmalloc/free_space",	"vmalloc/mappings" };
 	struct mf_outbuf all = MF_OUTBUF_INIT;
 
 	for (unsigned i = 0; i < files->nr; i++)

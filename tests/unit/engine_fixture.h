@@ -65,7 +65,10 @@ static inline void fixture_end(struct memfs *m)
 	CU_ASSERT_EQUAL(fixture_leaked, 0);
 }
 
-/* buddyinfo: free blocks by zone and order, whatever their type. */
+/*
+ * buddyinfo: free blocks by zone and order, whatever their type, when nothing
+ * is kept back on lists or for ranges.
+ */
 struct free_table {
 	uint64_t blocks[MF_MAX_ZONES][ORDERS];
 };
@@ -77,6 +80,7 @@ static inline struct free_table *free_table(struct memfs *m)
 
 	if (!table || !info)
 		abort();
+	mf_vmalloc_purge(m->vmalloc);
 	mf_page_drain(m->page, -1);
 	for (unsigned zone = 0; zone < MF_MAX_ZONES; zone++) {
 		if (!mf_page_zone_info(m->page, zone, info))
@@ -113,6 +117,15 @@ static inline struct mf_live_request request_of(const char *name, uint64_t count
 	};
 }
 
+static inline struct mf_live_request range_of(const char *name, uint64_t size)
+{
+	struct mf_live_request request = request_of(name, 0);
+
+	request.kind = MF_LIVE_VMALLOC;
+	request.size = size;
+	return request;
+}
+
 /* Performs it; the reply (or the reason) is kept for the next call to overwrite. */
 static char fixture_text[512];
 
@@ -136,6 +149,38 @@ static inline int do_free(struct memfs *m, const char *name, uint64_t count)
 	snprintf(fixture_text, sizeof(fixture_text), "%s", error ? why : reply.data);
 	mf_outbuf_free(&reply);
 	return error;
+}
+
+/* The entry of that name, referenced: there is one. */
+static inline struct mf_live *get(struct memfs *m, const char *name)
+{
+	struct mf_live *live = mf_live_get(m, mf_text_of(name));
+
+	if (!live)
+		abort();
+	return live;
+}
+
+/* What a show function prints, compared and forgotten. */
+static inline bool shows(struct mf_live *live, int (*show)(struct mf_live *, struct mf_outbuf *),
+			 const char *wanted)
+{
+	struct mf_outbuf out = MF_OUTBUF_INIT;
+	int error = show(live, &out);
+	bool same = !error && out.length && strcmp(out.data, wanted) == 0;
+
+	if (!same)
+		fprintf(stderr, "shown: %d %s", error, out.length ? out.data : "\n");
+	mf_outbuf_free(&out);
+	return same;
+}
+
+static inline bool all_zero(const char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i])
+			return false;
+	return true;
 }
 
 static inline void set_policy(struct memfs *m, const char *policy)

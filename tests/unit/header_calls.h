@@ -82,6 +82,57 @@ static void use_bulk(struct memfs *m, struct memfs_task *t)
 	EXPECT(memfs_drain(m, -1) == 0);
 }
 
+static size_t on_node(struct memfs *m, const void *address, size_t pages, int node)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < pages; i++)
+		nr += memfs_page_node(
+			      m, memfs_address_page(m, (const char *)address + i * MEMFS_PAGE_SIZE)) == node;
+	return nr;
+}
+
+/* The task interleaves 3 to 1 by now. */
+static void use_ranges(struct memfs *m, struct memfs_task *t)
+{
+	void *range = memfs_vmalloc(t, 400 * MEMFS_PAGE_SIZE);
+	void *cleared = memfs_vzalloc(t, 5000);
+	void *there = memfs_vmalloc_node(t, 1, 1);
+
+	EXPECT(range && cleared && there);
+	if (!range || !cleared || !there)
+		return;
+	EXPECT(on_node(m, range, 400, 0) == 300 && on_node(m, range, 400, 1) == 100);
+	EXPECT(((char *)cleared)[0] == 0 && ((char *)cleared)[4999] == 0);
+	EXPECT(on_node(m, there, 1, 1) == 1);
+	memset(range, 0xa5, 400 * MEMFS_PAGE_SIZE);
+	EXPECT(memfs_vfree(t, range) == 0 && memfs_vfree(t, cleared) == 0 && memfs_vfree(t, there) == 0);
+	EXPECT(memfs_vfree(t, range) == -EINVAL && memfs_vfree(t, NULL) == 0);
+	errno = 0;
+	EXPECT(memfs_vmalloc(t, 0) == NULL && errno == EINVAL);
+	EXPECT(memfs_vpurge(m) == 0);
+}
+
+static void use_maps(struct memfs *m, struct memfs_task *t)
+{
+	memfs_pfn pfns[2];
+	void *both;
+
+	if (memfs_alloc_bulk(t, MEMFS_GFP_KERNEL, 2, pfns) != 2) {
+		EXPECT(!"two pages");
+		return;
+	}
+	both = memfs_vmap(m, pfns, 2);
+	EXPECT(both != NULL);
+	if (both) {
+		memset(both, 0x5a, 2 * MEMFS_PAGE_SIZE);
+		EXPECT(((char *)memfs_page_address(m, pfns[1]))[MEMFS_PAGE_SIZE - 1] == 0x5a);
+		EXPECT(memfs_vunmap(m, both) == 0);
+		EXPECT(memfs_vunmap(m, both) == -EINVAL);
+	}
+	memfs_free_bulk(t, 2, pfns);
+}
+
 static int header_calls(void)
 {
 	struct memfs *m = NULL;
@@ -97,6 +148,8 @@ static int header_calls(void)
 	use_tasks(m);
 	use_pages(m, memfs_task_find(m, "default"));
 	use_bulk(m, memfs_task_find(m, "default"));
+	use_ranges(m, memfs_task_find(m, "default"));
+	use_maps(m, memfs_task_find(m, "default"));
 	memfs_destroy(m);
 	memfs_destroy(NULL);
 	return nr_wrong ? 1 : 0;

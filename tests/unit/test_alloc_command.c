@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The grammar of alloc/pages and alloc/free: what is understood, and that
+ * The grammar of alloc/pages, alloc/vmalloc and alloc/free: what is understood, and that
  * everything else is refused with a reason and leaves the result alone.
  */
 #include "ctl/ctl_internal.h"
@@ -33,6 +33,13 @@ static int parse(const char *text)
 	return mf_ctl_parse_pages(&topo, mf_text_of(text), &request, why, sizeof(why));
 }
 
+static int parse_vmalloc(const char *text)
+{
+	make_topo();
+	memset(&request, 0x5a, sizeof(request));
+	return mf_ctl_parse_vmalloc(&topo, mf_text_of(text), &request, why, sizeof(why));
+}
+
 static bool is(struct mf_text text, const char *string)
 {
 	return mf_text_is(text, string);
@@ -42,6 +49,7 @@ static void test_defaults(void)
 {
 	CU_ASSERT_EQUAL(parse("db"), 0);
 	CU_ASSERT(is(request.name, "db"));
+	CU_ASSERT_EQUAL(request.kind, MF_LIVE_PAGES);
 	CU_ASSERT_EQUAL(request.count, 1);
 	CU_ASSERT_FALSE(request.bulk);
 	CU_ASSERT_FALSE(request.partial);
@@ -157,7 +165,11 @@ static const struct refusal {
 	{ "a gfp=gfp_kernel", -EINVAL, "gfp" },
 	{ "a type=cma", -EINVAL, "type" },
 	{ "a context=nmi", -EINVAL, "context" },
-	{ "a colour=red", -EINVAL, "\"colour\" is not a key" },
+	{ "a colour=red", -EINVAL, "\"colour\" is not a key of alloc/pages" },
+	{ "a size=4096", -EINVAL, "\"size\" is not a key of alloc/pages" },
+	{ "a pages=1", -EINVAL, "\"pages\" is not a key of alloc/pages" },
+	{ "a align=4096", -EINVAL, "\"align\" is not a key of alloc/pages" },
+	{ "a huge", -EINVAL, "\"huge\" is not a key of alloc/pages" },
 	{ "a b", -EINVAL, "\"b\" is not a key" },
 	{ "a =", -EINVAL, "is not a key" },
 };
@@ -175,6 +187,116 @@ static void test_refusals(void)
 	CU_ASSERT_EQUAL(mf_ctl_parse_pages(&topo, mf_text_of("a b"), &request, NULL, 0), -EINVAL);
 }
 
+/* --- alloc/vmalloc --- */
+
+static void test_vmalloc_defaults(void)
+{
+	CU_ASSERT_EQUAL(parse_vmalloc("db size=5000"), 0);
+	CU_ASSERT(is(request.name, "db"));
+	CU_ASSERT_EQUAL(request.kind, MF_LIVE_VMALLOC);
+	CU_ASSERT_EQUAL(request.size, 5000);
+	CU_ASSERT_EQUAL(request.align, 0);
+	CU_ASSERT_FALSE(request.huge || request.touch || request.partial || request.bulk);
+	CU_ASSERT_EQUAL(request.page.gfp, MEMFS_GFP_KERNEL);
+	CU_ASSERT_EQUAL(request.page.order, 0);
+	CU_ASSERT_EQUAL(request.page.node, MF_NODE_BY_POLICY);
+	CU_ASSERT_FALSE(request.page.irq);
+	CU_ASSERT_EQUAL(request.cpu, MF_CPU_OF_TASK);
+	CU_ASSERT_EQUAL(request.task.length, 0);
+	CU_ASSERT_EQUAL(request.policy_text.length, 0);
+	CU_ASSERT_STRING_EQUAL(why, "");
+}
+
+static void test_vmalloc_keys_in_any_order(void)
+{
+	CU_ASSERT_EQUAL(parse_vmalloc(" - huge  touch gfp=GFP_KERNEL|__GFP_ZERO align=2M\ttask=web.1 cpu=3 "
+				      "policy=interleave:0,2 size=1G "),
+			0);
+	CU_ASSERT(is(request.name, "-"));
+	CU_ASSERT(request.huge && request.touch);
+	CU_ASSERT_EQUAL(request.size, UINT64_C(1) << 30);
+	CU_ASSERT_EQUAL(request.align, 2 << 20);
+	CU_ASSERT_EQUAL(request.page.gfp, MEMFS_GFP_KERNEL | MEMFS___GFP_ZERO);
+	CU_ASSERT(is(request.task, "web.1"));
+	CU_ASSERT(is(request.policy_text, "interleave:0,2"));
+	CU_ASSERT_EQUAL(request.cpu, 3);
+	CU_ASSERT_EQUAL(request.page.cpu, 3);
+	CU_ASSERT_EQUAL(parse_vmalloc("a pages=400 node=2"), 0);
+	CU_ASSERT_EQUAL(request.size, 1638400);
+	CU_ASSERT_EQUAL(request.page.node, 2);
+}
+
+static void test_vmalloc_sizes(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t size;
+	} rows[] = {
+		{ "a size=1", 1 },
+		{ "a size=0x1000", 4096 },
+		{ "a size=8k", 8192 },
+		{ "a size=3M", 3 << 20 },
+		{ "a size=2T", UINT64_C(2) << 40 },
+		{ "a size=9223372036854775807", INT64_MAX },
+		{ "a pages=1", 4096 },
+		{ "a pages=+010", 8 * 4096 },
+		{ "a pages=2251799813685247", UINT64_C(2251799813685247) * 4096 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		CU_ASSERT_EQUAL(parse_vmalloc(rows[i].text), 0);
+		CU_ASSERT_EQUAL(request.size, rows[i].size);
+	}
+}
+
+static const struct refusal vmalloc_refusals[] = {
+	{ "", -EINVAL, "the first word is the name: 1 to 64 of A-Z a-z 0-9 . _ : -" },
+	{ "size=4096", -EINVAL, "the first word is the name: 1 to 64 of A-Z a-z 0-9 . _ : -" },
+	{ "a", -EINVAL, "size= or pages= is needed" },
+	{ "a huge touch", -EINVAL, "size= or pages= is needed" },
+	{ "a size=4096 pages=1", -EINVAL, "size= and pages= exclude each other" },
+	{ "a size=0", -EINVAL, "size=0: expected bytes, at least 1" },
+	{ "a size=", -EINVAL, "size=: expected bytes, at least 1" },
+	{ "a size=-1", -EINVAL, "size=-1: expected bytes, at least 1" },
+	{ "a size=4X", -EINVAL, "size=4X: expected bytes, at least 1" },
+	{ "a size=9223372036854775808", -EINVAL, "size=9223372036854775808: expected bytes, at least 1" },
+	{ "a size=8388608T", -EINVAL, "size=8388608T: expected bytes, at least 1" },
+	{ "a size", -EINVAL, "size needs a value" },
+	{ "a size=1 size=1", -EINVAL, "size twice" },
+	{ "a pages=0", -EINVAL, "pages=0: expected a number of at least 1" },
+	{ "a pages=1K", -EINVAL, "pages=1K: expected a number of at least 1" },
+	{ "a pages=2251799813685248", -EINVAL, "pages=2251799813685248: expected a number of at least 1" },
+	{ "a pages=1 align=0", -EINVAL, "align=0: expected a power of two of bytes" },
+	{ "a pages=1 align=3K", -EINVAL, "align=3K: expected a power of two of bytes" },
+	{ "a pages=1 huge=1", -EINVAL, "huge takes no value" },
+	{ "a pages=1 huge huge", -EINVAL, "huge twice" },
+	{ "a pages=1 count=1", -EINVAL, "\"count\" is not a key of alloc/vmalloc" },
+	{ "a pages=1 order=1", -EINVAL, "\"order\" is not a key of alloc/vmalloc" },
+	{ "a pages=1 via=bulk", -EINVAL, "\"via\" is not a key of alloc/vmalloc" },
+	{ "a pages=1 type=movable", -EINVAL, "\"type\" is not a key of alloc/vmalloc" },
+	{ "a pages=1 context=irq", -EINVAL, "\"context\" is not a key of alloc/vmalloc" },
+	{ "a pages=1 partial", -EINVAL, "\"partial\" is not a key of alloc/vmalloc" },
+	{ "a pages=1 colour=red", -EINVAL, "\"colour\" is not a key of alloc/vmalloc" },
+	{ "a pages=1 node=1", -EINVAL, "node 1 has no memory" },
+	{ "a pages=1 node=3", -ENOENT, "node 3 does not exist" },
+	{ "a pages=1 node=0 policy=bind:0", -EINVAL, "node= and policy= exclude each other" },
+	{ "a pages=1 gfp=GFP_NONE", -EINVAL, "gfp=GFP_NONE: expected flag names joined by |" },
+	{ "a pages=1 cpu=4", -EINVAL, "cpu=4: expected the number of a CPU that exists" },
+};
+
+static void test_vmalloc_refusals(void)
+{
+	struct mf_live_request untouched;
+
+	memset(&untouched, 0x5a, sizeof(untouched));
+	for (size_t i = 0; i < sizeof(vmalloc_refusals) / sizeof(vmalloc_refusals[0]); i++) {
+		CU_ASSERT_EQUAL(parse_vmalloc(vmalloc_refusals[i].text), vmalloc_refusals[i].error);
+		CU_ASSERT_STRING_EQUAL(why, vmalloc_refusals[i].why);
+		CU_ASSERT_EQUAL(memcmp(&request, &untouched, sizeof(request)), 0);
+	}
+	CU_ASSERT_EQUAL(mf_ctl_parse_vmalloc(&topo, mf_text_of("a"), &request, NULL, 0), -EINVAL);
+}
+
 static void test_name_length(void)
 {
 	char name[66];
@@ -189,12 +311,14 @@ static void test_name_length(void)
 
 static void test_what_may_wait(void)
 {
-	CU_ASSERT_FALSE(mf_ctl_pages_waits(mf_text_of("a count=5 gfp=GFP_KERNEL")));
-	CU_ASSERT_FALSE(mf_ctl_pages_waits(mf_text_of("touch count=5")));
-	CU_ASSERT_TRUE(mf_ctl_pages_waits(mf_text_of("touch touch")));
-	CU_ASSERT_TRUE(mf_ctl_pages_waits(mf_text_of("a count=5 touch")));
-	CU_ASSERT_TRUE(mf_ctl_pages_waits(mf_text_of("a gfp=GFP_KERNEL|__GFP_NOFAIL count=5")));
-	CU_ASSERT_FALSE(mf_ctl_pages_waits(mf_text_of("a gfp=NOFAIL")));
+	CU_ASSERT_FALSE(mf_ctl_alloc_waits(mf_text_of("a count=5 gfp=GFP_KERNEL")));
+	CU_ASSERT_FALSE(mf_ctl_alloc_waits(mf_text_of("touch count=5")));
+	CU_ASSERT_TRUE(mf_ctl_alloc_waits(mf_text_of("touch touch")));
+	CU_ASSERT_TRUE(mf_ctl_alloc_waits(mf_text_of("a count=5 touch")));
+	CU_ASSERT_TRUE(mf_ctl_alloc_waits(mf_text_of("a gfp=GFP_KERNEL|__GFP_NOFAIL count=5")));
+	CU_ASSERT_FALSE(mf_ctl_alloc_waits(mf_text_of("a gfp=NOFAIL")));
+	CU_ASSERT_TRUE(mf_ctl_alloc_waits(mf_text_of("a size=1M touch")));
+	CU_ASSERT_FALSE(mf_ctl_alloc_waits(mf_text_of("a size=1M huge")));
 }
 
 static void test_free_grammar(void)
@@ -229,6 +353,10 @@ static const struct unit_test tests[] = {
 	UNIT_TEST(test_type_sets_the_flags),
 	UNIT_TEST(test_default_policy_is_the_tasks),
 	UNIT_TEST(test_refusals),
+	UNIT_TEST(test_vmalloc_defaults),
+	UNIT_TEST(test_vmalloc_keys_in_any_order),
+	UNIT_TEST(test_vmalloc_sizes),
+	UNIT_TEST(test_vmalloc_refusals),
 	UNIT_TEST(test_name_length),
 	UNIT_TEST(test_what_may_wait),
 	UNIT_TEST(test_free_grammar),

@@ -152,6 +152,137 @@ static void pages_are_memory(void)
 	memfs_destroy(m);
 }
 
+/* --- ranges --- */
+
+static unsigned pages_on(struct memfs *m, const char *address, size_t pages, int node)
+{
+	unsigned nr = 0;
+
+	for (size_t i = 0; i < pages; i++)
+		nr += memfs_page_node(m, memfs_address_page(m, address + i * 4096)) == node;
+	return nr;
+}
+
+static void ranges_keep_the_policy_by_the_page(void)
+{
+	struct memfs *m = create(WEIGHTED);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	char *range = memfs_vmalloc(task, 400 * 4096 - 1), *single;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(range);
+	CU_ASSERT_EQUAL(pages_on(m, range, 400, 0), 300);
+	CU_ASSERT_EQUAL(pages_on(m, range, 400, 1), 100);
+	for (size_t i = 0; i < 400; i++)
+		memset(range + i * 4096, (int)(i & 127), 4096);
+	for (size_t i = 0; i < 400; i++) {
+		memfs_pfn pfn = memfs_address_page(m, range + i * 4096 + 9);
+
+		CU_ASSERT_EQUAL(((char *)memfs_page_address(m, pfn))[4095], (char)(i & 127));
+	}
+	CU_ASSERT_EQUAL(memfs_address_page(m, range + 400 * 4096).v, UINT32_MAX); /* the guard */
+	single = memfs_vmalloc_node(task, 4096, 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(single);
+	CU_ASSERT_EQUAL(pages_on(m, single, 1, 1), 1);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	CU_ASSERT_EQUAL(memfs_vfree(task, single), 0);
+	CU_ASSERT_EQUAL(memfs_vfree(task, range), 0);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	CU_ASSERT_EQUAL(memfs_vpurge(m), 0);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	memfs_destroy(m);
+}
+
+/* Sizes that are parked, listed and mapped, dirty before and cleared for the next. */
+static void cleared_ranges_are_clear(void)
+{
+	static const size_t sizes[] = { 1,	  4096,	      12288,	  5 * 4096,
+					8 * 4096, 100 * 4096, 512 * 4096, 3000 * 4096 };
+	struct memfs *m = create(OPTIONS);
+	struct memfs_task *task = memfs_task_find(m, "default");
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (int round = 0; round < 3; round++) {
+			char *range = memfs_vzalloc(task, sizes[i]), any = 0;
+
+			CU_ASSERT_PTR_NOT_NULL_FATAL(range);
+			for (size_t at = 0; at < sizes[i]; at++)
+				any |= range[at];
+			CU_ASSERT_EQUAL(any, 0);
+			memset(range, 'S', sizes[i]);
+			CU_ASSERT_EQUAL(memfs_vfree(task, range), 0);
+		}
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	memfs_destroy(m);
+}
+
+static void no_range(const void *address, int error)
+{
+	CU_ASSERT_PTR_NULL(address);
+	CU_ASSERT_EQUAL(errno, error);
+	errno = 0;
+}
+
+static void bad_ranges_are_refused(void)
+{
+	struct memfs *m = create(OPTIONS);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	char *range = memfs_vmalloc(task, 5 * 4096), here = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(range);
+	no_range(memfs_vmalloc(task, 0), EINVAL);
+	no_range(memfs_vzalloc(task, 0), EINVAL);
+	no_range(memfs_vmalloc_node(task, 0, 0), EINVAL);
+	no_range(memfs_vmalloc_node(task, 4096, 2), EINVAL);
+	no_range(memfs_vmalloc_node(task, 4096, -1), EINVAL);
+	no_range(memfs_vmalloc(task, (size_t)128 << 20), ENOMEM);
+	no_range(memfs_vmalloc(task, SIZE_MAX), ENOMEM);
+	CU_ASSERT_EQUAL(memfs_vfree(task, NULL), 0);
+	CU_ASSERT_EQUAL(memfs_vfree(task, &here), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_vfree(task, range + 1), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_vfree(task, range + 4096), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_vunmap(m, range), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_vfree(task, range), 0);
+	CU_ASSERT_EQUAL(memfs_vfree(task, range), -EINVAL);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	memfs_destroy(m);
+}
+
+static void scattered_pages_are_mapped(void)
+{
+	struct memfs *m = create(OPTIONS);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	memfs_pfn pfns[3], none = { UINT32_MAX }, found;
+	char *area;
+
+	CU_ASSERT_EQUAL(memfs_alloc_pages_node(task, 1, MEMFS_GFP_KERNEL, 0, &pfns[0]), 0);
+	CU_ASSERT_EQUAL(memfs_alloc_pages_node(task, 0, MEMFS_GFP_KERNEL, 0, &pfns[1]), 0);
+	CU_ASSERT_EQUAL(memfs_alloc_pages_node(task, 1, MEMFS_GFP_KERNEL, 0, &pfns[2]), 0);
+	area = memfs_vmap(m, pfns, 3);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(area);
+	for (int i = 0; i < 3; i++) {
+		area[i * 4096 + 7] = (char)('x' + i);
+		CU_ASSERT_EQUAL(((char *)memfs_page_address(m, pfns[i]))[7], 'x' + i);
+		((char *)memfs_page_address(m, pfns[i]))[8] = (char)('a' + i);
+		CU_ASSERT_EQUAL(area[i * 4096 + 8], 'a' + i);
+		found = memfs_address_page(m, area + i * 4096);
+		CU_ASSERT_EQUAL(found.v, pfns[i].v);
+	}
+	no_range(memfs_vmap(m, pfns, 0), EINVAL);
+	no_range(memfs_vmap(m, &none, 1), EINVAL);
+	CU_ASSERT_EQUAL(memfs_vfree(task, area), -EINVAL); /* its pages are the caller's */
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	CU_ASSERT_EQUAL(memfs_vunmap(m, area), 0);
+	CU_ASSERT_EQUAL(memfs_vunmap(m, area), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_vunmap(m, NULL), 0);
+	CU_ASSERT_EQUAL(memfs_vpurge(m), 0);
+	for (int i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL(((char *)memfs_page_address(m, pfns[i]))[7], 'x' + i);
+		memfs_free_pages(task, pfns[i], 0);
+	}
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	memfs_destroy(m);
+}
+
 /* --- tasks --- */
 
 static void tasks_by_handle(void)
@@ -282,6 +413,10 @@ static const struct unit_test tests[] = {
 	UNIT_TEST(single_and_bulk_calls_share_one_rotation),
 	UNIT_TEST(a_node_can_be_named),
 	UNIT_TEST(pages_are_memory),
+	UNIT_TEST(ranges_keep_the_policy_by_the_page),
+	UNIT_TEST(cleared_ranges_are_clear),
+	UNIT_TEST(bad_ranges_are_refused),
+	UNIT_TEST(scattered_pages_are_mapped),
 	UNIT_TEST(tasks_by_handle),
 	UNIT_TEST(files_are_read_and_written),
 	UNIT_TEST(failures_say_why),

@@ -78,6 +78,9 @@ static void test_modes(void)
 		{ "alloc/pages", 0600 },
 		{ "alloc", 0555 },
 		{ "debug/check", 0400 },
+		{ "stats/vmallocinfo", 0400 },
+		{ "vmalloc/areas", 0400 },
+		{ "vmalloc/purge", 0600 },
 	};
 	struct memfs *m = fixture(TWO_NODES);
 	struct mf_ctl_node node;
@@ -128,7 +131,7 @@ static void test_listing(void)
 		const char *path, *list;
 	} rows[] = {
 		{ "",
-		  "README version last_cmd_status weights/ nodes/ tasks/ alloc/ live/ stats/ tune/ debug/ " },
+		  "README version last_cmd_status weights/ nodes/ tasks/ alloc/ live/ vmalloc/ stats/ tune/ debug/ " },
 		{ "weights", "auto node0 node1 " },
 		{ "nodes", "online possible has_cpu has_memory has_normal_memory node0/ node1/ " },
 		{ "nodes/node1",
@@ -137,10 +140,12 @@ static void test_listing(void)
 		  "free min low high promo managed present spanned protection free_area " },
 		{ "tasks", "default/ " },
 		{ "tasks/default", "policy mems_allowed cpu il_prev il_weight next_node numastat " },
-		{ "alloc", "pages free drain trim " },
+		{ "alloc", "pages vmalloc free drain trim " },
 		{ "live", "" },
-		{ "stats", "all counters/ buddyinfo pagetypeinfo zoneinfo vmstat meminfo " },
-		{ "debug/fault", "meta_alloc buddy_alloc pcp_refill bulk_node arena_map arena_trim " },
+		{ "vmalloc", "areas free_space lazy_pages mappings purge " },
+		{ "stats", "all counters/ buddyinfo pagetypeinfo zoneinfo vmstat meminfo vmallocinfo " },
+		{ "debug/fault", "meta_alloc buddy_alloc pcp_refill bulk_node arena_map arena_trim "
+				 "vmalloc_area vmalloc_large vmalloc_map " },
 	};
 	struct memfs *m = fixture(TWO_NODES);
 
@@ -601,6 +606,9 @@ static void test_waits(void)
 	CU_ASSERT_EQUAL(resolve(m, "alloc/pages", &node), 0);
 	CU_ASSERT(mf_ctl_waits(&node, "a touch\n", 8));
 	CU_ASSERT_FALSE(mf_ctl_waits(&node, "a count=3\n", 10));
+	CU_ASSERT_EQUAL(resolve(m, "alloc/vmalloc", &node), 0);
+	CU_ASSERT(mf_ctl_waits(&node, "a pages=1 touch\n", 16));
+	CU_ASSERT_FALSE(mf_ctl_waits(&node, "a pages=1\n", 10));
 	CU_ASSERT_EQUAL(resolve(m, "weights/node0", &node), 0);
 	CU_ASSERT_FALSE(mf_ctl_waits(&node, "a touch\n", 8));
 	fixture_end(m);

@@ -4,6 +4,7 @@
  * events, the check.
  */
 #include "engine_fixture.h"
+#include "vmalloc/vmalloc_internal.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -139,6 +140,10 @@ static void destroy_gives_everything_back(void)
 	request.task = mf_text_of("t");
 	CU_ASSERT_EQUAL(do_alloc(m, &request), 0);
 	CU_ASSERT_EQUAL(mf_page_alloc(m->page, &task->place, &page, &pfn), 0);
+	request = range_of("v", 1000 * 4096);
+	request.policy_text = mf_text_of("interleave:0-1");
+	CU_ASSERT_EQUAL(do_alloc(m, &request), 0);
+	CU_ASSERT_PTR_NOT_NULL(mf_vmalloc_simple(m->vmalloc, &task->place, 4096, MEMFS_GFP_KERNEL, NULL));
 	fixture_end(m);
 }
 
@@ -278,6 +283,33 @@ static void changed_counters_are_told_by_a_tick(void)
 	fixture_end(m);
 }
 
+/* Below the low mark a tick takes back what freed ranges keep. */
+static void a_tick_purges_under_pressure(void)
+{
+	struct memfs *m = fixture(TOPOLOGY);
+	struct mf_live_request range = range_of("v", 1000 * 4096), rest = request_of("all", 32768);
+	struct mf_vmalloc_info info;
+
+	range.policy_text = mf_text_of("interleave:0-1");
+	CU_ASSERT_EQUAL(do_alloc(m, &range), 0);
+	CU_ASSERT_EQUAL(do_free(m, "v", 0), 0);
+	mf_engine_tick(m);
+	mf_vmalloc_info(m->vmalloc, &info);
+	CU_ASSERT_EQUAL(info.lazy_pages, 1000);
+	rest.partial = true;
+	rest.page.gfp |= MEMFS___GFP_NORETRY; /* does not take them back itself */
+	CU_ASSERT_EQUAL(do_alloc(m, &rest), 0);
+	mf_vmalloc_info(m->vmalloc, &info);
+	CU_ASSERT_EQUAL(info.lazy_pages, 1000);
+	rest = request_of("more", 64); /* from low to min */
+	rest.page.gfp = MEMFS_GFP_ATOMIC | MEMFS___GFP_NORETRY;
+	CU_ASSERT_EQUAL(do_alloc(m, &rest), 0);
+	mf_engine_tick(m);
+	mf_vmalloc_info(m->vmalloc, &info);
+	CU_ASSERT_EQUAL(info.lazy_pages, 0);
+	fixture_end(m);
+}
+
 /* The thread ticks by itself, can be stopped and set going again, and ends with the instance. */
 static void the_ticker_ticks(void)
 {
@@ -326,6 +358,31 @@ static void the_check_finds_what_is_wrong(void)
 	m->tasks.default_task->nr_live++;
 	CU_ASSERT_TRUE(check_says(m, "tasks: own 2 allocations, 1 are live"));
 	m->tasks.default_task->nr_live--;
+	mf_live_put(live);
+	CU_ASSERT_TRUE(check_says(m, "ok\n"));
+	fixture_end(m);
+}
+
+static void the_check_compares_ranges_with_their_entries(void)
+{
+	struct memfs *m = fixture(TOPOLOGY);
+	struct mf_live_request request = range_of("v", 8 * 4096);
+	struct mf_live *live;
+	char *address;
+
+	CU_ASSERT_EQUAL(do_alloc(m, &request), 0);
+	live = get(m, "v");
+	CU_ASSERT_TRUE(check_says(m, "ok\n"));
+	address = live->address;
+	live->address = address + 4096;
+	CU_ASSERT_TRUE(check_says(m, "is not its 8 pages"));
+	live->address = address;
+	live->blocks[0].v ^= 1;
+	CU_ASSERT_TRUE(check_says(m, "is not its 8 pages"));
+	live->blocks[0].v ^= 1;
+	m->vmalloc->mappings++;
+	CU_ASSERT_TRUE(check_says(m, "vmalloc: "));
+	m->vmalloc->mappings--;
 	mf_live_put(live);
 	CU_ASSERT_TRUE(check_says(m, "ok\n"));
 	fixture_end(m);
@@ -382,8 +439,10 @@ static const struct unit_test tests[] = {
 	UNIT_TEST(the_topology_may_tell_bandwidth),
 	UNIT_TEST(crossing_the_low_mark_is_told_once),
 	UNIT_TEST(changed_counters_are_told_by_a_tick),
+	UNIT_TEST(a_tick_purges_under_pressure),
 	UNIT_TEST(the_ticker_ticks),
 	UNIT_TEST(the_check_finds_what_is_wrong),
+	UNIT_TEST(the_check_compares_ranges_with_their_entries),
 	UNIT_TEST(the_check_bears_with_traffic),
 };
 
