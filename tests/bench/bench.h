@@ -29,6 +29,7 @@ struct bench_job {
 	unsigned order;
 	size_t batch;
 	size_t count; /* blocks in all (THREADS: each) */
+	size_t pages; /* of a block, if not 2^order; 0: it is */
 };
 
 struct bench_result {
