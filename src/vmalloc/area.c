@@ -25,6 +25,20 @@
 
 /* --- descriptors --- */
 
+static void fill_area(struct mf_vm_area *area, const struct mf_runs *runs)
+{
+	uint32_t page = 0;
+
+	memcpy(area->runs, runs->run, runs->nr * sizeof(*area->runs));
+	area->nr_runs = runs->nr;
+	area->pages = runs->pages;
+	area->first = (uint32_t *)(area->runs + runs->nr);
+	for (uint32_t i = 0; i < runs->nr; i++) {
+		area->first[i] = page;
+		page += runs->run[i].pages;
+	}
+}
+
 static struct mf_vm_area *new_area(struct mf_vmalloc *vm, struct mf_runs *runs)
 {
 	struct mf_vm_area *area = NULL;
@@ -32,16 +46,13 @@ static struct mf_vm_area *new_area(struct mf_vmalloc *vm, struct mf_runs *runs)
 	if (!mf_fault_hit(vm->fault, MF_FAULT_meta_alloc))
 		area = calloc(1, sizeof(*area));
 	if (area && !mf_fault_hit(vm->fault, MF_FAULT_meta_alloc))
-		area->runs = malloc(runs->nr * sizeof(*area->runs));
+		area->runs = malloc(runs->nr * (sizeof(*area->runs) + sizeof(*area->first)));
 	if (area && !area->runs) {
 		free(area);
 		return NULL;
 	}
-	if (area) {
-		memcpy(area->runs, runs->run, runs->nr * sizeof(*area->runs));
-		area->nr_runs = runs->nr;
-		area->pages = runs->pages;
-	}
+	if (area)
+		fill_area(area, runs);
 	return area;
 }
 

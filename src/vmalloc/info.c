@@ -17,11 +17,18 @@
 
 static uint32_t pfn_at(const struct mf_vm_area *area, uint64_t page)
 {
-	uint32_t i = 0;
+	uint32_t low = 0, high = area->nr_runs;
 
-	while (page >= area->runs[i].pages)
-		page -= area->runs[i++].pages;
-	return area->runs[i].pfn + (uint32_t)page;
+	/* The last run that begins at the page or before it. */
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (area->first[middle] <= page)
+			low = middle;
+		else
+			high = middle;
+	}
+	return area->runs[low].pfn + (uint32_t)(page - area->first[low]);
 }
 
 /* The area in use that the address lies in, its guard aside; lock is held. */

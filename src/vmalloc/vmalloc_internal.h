@@ -41,6 +41,7 @@ struct mf_vm_area {
 	struct mf_extent *extent; /* lock: addresses, guard included */
 	uint64_t pages;
 	struct mf_run *runs; /* by rising offset; constant from ready on */
+	uint32_t *first;     /* by run: the number of its first page in the area; behind the runs in memory */
 	uint32_t nr_runs;
 	bool ready; /* lock: mapped and in use */
 	bool vmap;  /* the pages are somebody else's */
