@@ -27,9 +27,8 @@ enum bench_kind {
 struct bench_job {
 	enum bench_kind kind;
 	unsigned order;
-	size_t batch;
+	size_t batch; /* PAIR: pages of a block if it has not 2^order, else 0 */
 	size_t count; /* blocks in all (THREADS: each) */
-	size_t pages; /* of a block, if not 2^order; 0: it is */
 };
 
 struct bench_result {
@@ -97,6 +96,35 @@ static inline void bench_sort(double *values, size_t n)
 static inline double bench_quantile(const double *values, size_t n, unsigned percent)
 {
 	return n ? values[(n - 1) * percent / 100] : 0;
+}
+
+/* What chunks of several sides, run in turn, took; sorted by bench_race_finish(). */
+#define BENCH_RACE_SIDES 5
+#define BENCH_RACE_ROUNDS 40
+
+struct bench_race {
+	double ns[BENCH_RACE_SIDES][BENCH_RACE_ROUNDS];
+	double ratio[BENCH_RACE_SIDES][BENCH_RACE_ROUNDS]; /* side over side 0, round by round */
+	unsigned rounds;
+};
+
+static inline void bench_race_finish(struct bench_race *race)
+{
+	for (unsigned i = 0; i < BENCH_RACE_SIDES; i++) {
+		bench_sort(race->ns[i], race->rounds);
+		bench_sort(race->ratio[i], race->rounds);
+	}
+}
+
+static inline double bench_race_quantile(const struct bench_race *race, unsigned side, unsigned percent)
+{
+	return bench_quantile(race->ns[side], race->rounds, percent);
+}
+
+/* The median of the rounds' ratios: steadier than the ratio of medians. */
+static inline double bench_race_ratio(const struct bench_race *race, unsigned side)
+{
+	return bench_quantile(race->ratio[side], race->rounds, 50);
 }
 
 static inline void *bench_alloc(size_t n, size_t size)

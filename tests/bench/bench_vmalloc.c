@@ -180,7 +180,7 @@ static double run_mmap(const struct side *side, const struct work *work)
 
 static double run_rival(const struct side *side, const struct work *work)
 {
-	struct bench_job job = { .kind = BENCH_PAIR, .pages = work->pages, .count = work->count };
+	struct bench_job job = { .kind = BENCH_PAIR, .batch = work->pages, .count = work->count };
 	struct bench_result result;
 
 	while ((size_t)1 << job.order < work->pages)
@@ -247,18 +247,11 @@ static double run_raw(const struct side *side, const struct work *work)
 
 /* --- a race: chunk by chunk in turn --- */
 
-#define MAX_SIDES 5
+#define MAX_SIDES BENCH_RACE_SIDES
 #define LAPS 4 /* instances are made anew for each: where the host puts them makes some per cent */
-#define LAP_ROUNDS 10
-#define MAX_ROUNDS (LAPS * LAP_ROUNDS)
+#define LAP_ROUNDS (BENCH_RACE_ROUNDS / LAPS)
 #define LAP_NS 1e9 /* a lap ends after about so long, but not before LEAST_ROUNDS */
 #define LEAST_ROUNDS 3
-
-struct race {
-	double ns[MAX_SIDES][MAX_ROUNDS];
-	double ratio[MAX_SIDES][MAX_ROUNDS]; /* side over side 0, chunk by chunk */
-	unsigned rounds;
-};
 
 static struct work chunk_of(const struct side *side, const struct work *work)
 {
@@ -278,7 +271,8 @@ static struct work chunk_of(const struct side *side, const struct work *work)
 	return chunk;
 }
 
-static void round_of(const struct side *sides, unsigned nr, const struct work *chunks, struct race *race)
+static void round_of(const struct side *sides, unsigned nr, const struct work *chunks,
+		     struct bench_race *race)
 {
 	unsigned round = race->rounds++;
 
@@ -292,7 +286,7 @@ static void round_of(const struct side *sides, unsigned nr, const struct work *c
 }
 
 /* Adds its rounds to the race. */
-static void run_lap(const struct side *sides, unsigned nr, const struct work *work, struct race *race)
+static void run_lap(const struct side *sides, unsigned nr, const struct work *work, struct bench_race *race)
 {
 	struct work chunks[MAX_SIDES];
 	unsigned before = race->rounds;
@@ -309,32 +303,13 @@ static void run_lap(const struct side *sides, unsigned nr, const struct work *wo
 	       (race->rounds < before + LEAST_ROUNDS || bench_now() - begin < LAP_NS));
 }
 
-static void finish_race(struct race *race)
-{
-	for (unsigned i = 0; i < MAX_SIDES; i++) {
-		bench_sort(race->ns[i], race->rounds);
-		bench_sort(race->ratio[i], race->rounds);
-	}
-}
-
 static unsigned nr_laps(void)
 {
 	return quick ? 1 : LAPS;
 }
 
-static double quantile(const struct race *race, unsigned side, unsigned percent)
-{
-	return bench_quantile(race->ns[side], race->rounds, percent);
-}
-
-static double ratio(const struct race *race, unsigned side)
-{
-	return bench_quantile(race->ratio[side], race->rounds, 50);
-}
-
 /* --- printing --- */
 
-/* ours over what it is measured beside, or the other way round: @at_least. */
 static void print_judgement(double value, double asked, bool at_least)
 {
 	bool is_met = at_least ? value >= asked : value <= asked;
@@ -346,10 +321,10 @@ static void print_judgement(double value, double asked, bool at_least)
 	fflush(stdout);
 }
 
-static void print_ours(const char *name, const struct race *race)
+static void print_ours(const char *name, const struct bench_race *race)
 {
-	printf("%-40s %9.1f %9.1f %9.1f", name, quantile(race, 0, 50), quantile(race, 0, 10),
-	       quantile(race, 0, 90));
+	printf("%-40s %9.1f %9.1f %9.1f", name, bench_race_quantile(race, 0, 50),
+	       bench_race_quantile(race, 0, 10), bench_race_quantile(race, 0, 90));
 }
 
 /* --- a: one contiguous range at its linear address --- */
@@ -367,14 +342,13 @@ static const struct size {
 };
 
 #define NR_SIZES (sizeof(sizes) / sizeof(sizes[0]))
-
-static void print_linear_row(const char *name, const struct race *race, unsigned nr, double asked)
+static void print_linear_row(const char *name, const struct bench_race *race, unsigned nr, double asked)
 {
-	double best = quantile(race, 1, 50);
+	double best = bench_race_quantile(race, 1, 50);
 
 	print_ours(name, race);
 	for (unsigned i = 1; i < MAX_SIDES; i++) {
-		double ns = i < nr ? quantile(race, i, 50) : 0;
+		double ns = i < nr ? bench_race_quantile(race, i, 50) : 0;
 
 		if (ns > 0)
 			printf(" %10.1f", ns);
@@ -382,8 +356,8 @@ static void print_linear_row(const char *name, const struct race *race, unsigned
 			printf(" %10s", i < nr ? "absent" : "-");
 		best = ns > 0 && ns < best ? ns : best;
 	}
-	printf(" %7.3f", quantile(race, 0, 50) / best);
-	print_judgement(quantile(race, 0, 50), asked, false);
+	printf(" %7.3f", bench_race_quantile(race, 0, 50) / best);
+	print_judgement(bench_race_quantile(race, 0, 50), asked, false);
 }
 
 static void bench_linear(void)
@@ -400,7 +374,7 @@ static void bench_linear(void)
 		for (size_t i = 0; i < NR_SIZES; i++) {
 			struct work work = { .pages = sizes[i].pages, .reach = how };
 			unsigned nr = how == UNTOUCHED ? MAX_SIDES : 2;
-			struct race race;
+			struct bench_race race;
 			char name[64];
 
 			snprintf(name, sizeof(name), "pair, %s%s", sizes[i].name,
@@ -408,7 +382,7 @@ static void bench_linear(void)
 			memset(&race, 0, sizeof(race));
 			for (unsigned lap = 0; lap < nr_laps(); lap++)
 				run_lap(all, nr, &work, &race);
-			finish_race(&race);
+			bench_race_finish(&race);
 			print_linear_row(name, &race, nr, how == UNTOUCHED ? sizes[i].asked_ns : 0);
 		}
 	memfs_destroy(machine.m);
@@ -443,19 +417,20 @@ static size_t lazy_count(size_t pages)
 	return 2 * LAZY_PAGES / (pages + 1);
 }
 
-static void print_scattered(const struct race *race, const char *size, const char *how, bool is_asked)
+static void print_scattered(const struct bench_race *race, const char *size, const char *how, bool is_asked)
 {
 	static const char *const names[] = { "lazy", "lazy_max=0" };
 
 	for (unsigned i = 0; i < 2; i++) {
 		printf("%-6s %-12s %-20s %12.0f %12.0f %12.0f %12.0f %7.3f", size, names[i], how,
-		       quantile(race, 1 + i, 50), quantile(race, 1 + i, 10), quantile(race, 1 + i, 90),
-		       quantile(race, 0, 50), ratio(race, 1 + i));
-		print_judgement(ratio(race, 1 + i), is_asked ? 1.1 : 0, false);
+		       bench_race_quantile(race, 1 + i, 50), bench_race_quantile(race, 1 + i, 10),
+		       bench_race_quantile(race, 1 + i, 90), bench_race_quantile(race, 0, 50),
+		       bench_race_ratio(race, 1 + i));
+		print_judgement(bench_race_ratio(race, 1 + i), is_asked ? 1.1 : 0, false);
 	}
 }
 
-static void scattered_lap(struct race (*races)[NR_SIZES], unsigned lap)
+static void scattered_lap(struct bench_race (*races)[NR_SIZES], unsigned lap)
 {
 	struct machine machines[2];
 	struct side all[3] = { { run_raw, NULL, 0 },
@@ -483,7 +458,7 @@ static void scattered_lap(struct race (*races)[NR_SIZES], unsigned lap)
 static void bench_scattered(void)
 {
 	static const char *const hows[] = { "untouched", "written", "populated" };
-	static struct race races[POPULATE + 1][NR_SIZES];
+	static struct bench_race races[POPULATE + 1][NR_SIZES];
 
 	raw_start(512);
 	for (unsigned lap = 0; lap < nr_laps(); lap++)
@@ -493,7 +468,7 @@ static void bench_scattered(void)
 	       "p90", "floor", "ratio", "asked", "met");
 	for (int how = POPULATE; how >= (int)UNTOUCHED; how--)
 		for (size_t i = 0; i < NR_SIZES; i++) {
-			finish_race(&races[how][i]);
+			bench_race_finish(&races[how][i]);
 			print_scattered(&races[how][i], sizes[i].name, hows[how], how == POPULATE);
 		}
 }
@@ -517,12 +492,11 @@ static const struct setting {
 };
 
 #define NR_SETTINGS (sizeof(settings) / sizeof(settings[0]))
-
-static void print_gain(const char *name, const char *knobs, const struct race *race, double asked)
+static void print_gain(const char *name, const char *knobs, const struct bench_race *race, double asked)
 {
-	printf("%-26s %-20s %12.0f %12.0f %8.2f", name, knobs, quantile(race, 0, 50), quantile(race, 1, 50),
-	       ratio(race, 1));
-	print_judgement(ratio(race, 1), asked, true);
+	printf("%-26s %-20s %12.0f %12.0f %8.2f", name, knobs, bench_race_quantile(race, 0, 50),
+	       bench_race_quantile(race, 1, 50), bench_race_ratio(race, 1));
+	print_judgement(bench_race_ratio(race, 1), asked, true);
 }
 
 static void print_gain_heading(const char *what)
@@ -571,7 +545,7 @@ static void limit_held(const struct machine *machines, struct work *work)
 }
 
 static void run_gain(const char *topology, const struct setting *setting, struct work *work,
-		     struct race *race)
+		     struct bench_race *race)
 {
 	struct machine machines[2];
 	const struct side sides[2] = { { run_ours, &machines[0], 0 }, { run_ours, &machines[1], 0 } };
@@ -585,13 +559,13 @@ static void run_gain(const char *topology, const struct setting *setting, struct
 		memfs_destroy(machines[0].m);
 		memfs_destroy(machines[1].m);
 	}
-	finish_race(race);
+	bench_race_finish(race);
 }
 
 static void seed_row(const struct size *size, const struct setting *setting, bool held)
 {
 	struct work work = { .pages = size->pages, .count = size->count, .held = held };
-	struct race race;
+	struct bench_race race;
 	char name[64];
 
 	run_gain("4G:cpus=2", setting, &work, &race);
@@ -617,7 +591,7 @@ static void bench_sweep(void)
 	for (size_t k = 0; k < NR_SETTINGS; k++)
 		for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
 			struct work work = { .pages = pages[i], .least = lazy_count(pages[i]) };
-			struct race race;
+			struct bench_race race;
 			char name[64];
 
 			run_gain("1G:cpus=2", &settings[k], &work, &race);
@@ -742,17 +716,17 @@ static void bench_churn(void)
 static const struct growth {
 	const char *name, *topology;
 	struct knob knobs[2];
-	size_t held, held_pages, pages;
+	size_t held, held_pages;
 } growths[] = {
-	{ "linear, 1 of 20K held", "1G:cpus=2", { { NULL, NULL } }, 1, 5, 5 },
-	{ "linear, 100 of 20K held", "1G:cpus=2", { { NULL, NULL } }, 100, 5, 5 },
-	{ "linear, 10^4 of 20K held", "1G:cpus=2", { { NULL, NULL } }, 10000, 5, 5 },
-	{ "linear, 1 page held", "16G:cpus=2", { { NULL, NULL } }, 1, 1, 5 },
-	{ "linear, 10^6 single pages held", "16G:cpus=2", { { NULL, NULL } }, 1000000, 1, 5 },
-	{ "mapped, 1 of 20K held", "1G:cpus=2", { { "linear", "0" } }, 1, 5, 5 },
-	{ "mapped, 100 of 20K held", "1G:cpus=2", { { "linear", "0" } }, 100, 5, 5 },
-	{ "mapped, 10^4 of 20K held", "1G:cpus=2", { { "linear", "0" } }, 10000, 5, 5 },
-	{ "mapped, 25000 of 20K held", "1G:cpus=2", { { "linear", "0" } }, 25000, 5, 5 },
+	{ "linear, 1 of 20K held", "1G:cpus=2", { { NULL, NULL } }, 1, 5 },
+	{ "linear, 100 of 20K held", "1G:cpus=2", { { NULL, NULL } }, 100, 5 },
+	{ "linear, 10^4 of 20K held", "1G:cpus=2", { { NULL, NULL } }, 10000, 5 },
+	{ "linear, 1 page held", "16G:cpus=2", { { NULL, NULL } }, 1, 1 },
+	{ "linear, 10^6 single pages held", "16G:cpus=2", { { NULL, NULL } }, 1000000, 1 },
+	{ "mapped, 1 of 20K held", "1G:cpus=2", { { "linear", "0" } }, 1, 5 },
+	{ "mapped, 100 of 20K held", "1G:cpus=2", { { "linear", "0" } }, 100, 5 },
+	{ "mapped, 10^4 of 20K held", "1G:cpus=2", { { "linear", "0" } }, 10000, 5 },
+	{ "mapped, 25000 of 20K held", "1G:cpus=2", { { "linear", "0" } }, 25000, 5 },
 };
 
 /* Those that could be made stay until the end of the machine. */
@@ -768,10 +742,10 @@ static size_t hold(const struct machine *machine, size_t pages, size_t want)
 static void growth_row(const struct growth *growth)
 {
 	struct knob knobs[2] = { growth->knobs[0], { NULL, NULL } };
-	struct work work = { .pages = growth->pages, .least = lazy_count(growth->pages) };
+	struct work work = { .pages = 5, .least = lazy_count(5) };
 	struct machine machine;
 	struct side side = { run_ours, &machine, 0 };
-	struct race race = { .rounds = 0 };
+	struct bench_race race = { .rounds = 0 };
 	size_t held = 0;
 
 	for (unsigned lap = 0; lap < nr_laps(); lap++) {
@@ -780,7 +754,7 @@ static void growth_row(const struct growth *growth)
 		run_lap(&side, 1, &work, &race);
 		memfs_destroy(machine.m);
 	}
-	finish_race(&race);
+	bench_race_finish(&race);
 	print_ours(growth->name, &race);
 	printf(" %9zu%s\n", held, held < growth->held && !quick ? " (budget)" : "");
 	fflush(stdout);

@@ -24,7 +24,8 @@ struct bench_side {
 
 static inline struct bench_object bench_take(struct bench_side *side, const struct bench_job *job)
 {
-	struct bench_object object = { malloc((size_t)PAGE_BYTES << job->order) };
+	size_t pages = job->kind == BENCH_PAIR && job->batch ? job->batch : (size_t)1 << job->order;
+	struct bench_object object = { malloc(pages * PAGE_BYTES) };
 
 	(void)side;
 	__asm__ volatile("" : "+r"(object.at) : : "memory"); /* a pair must not be optimised away */
