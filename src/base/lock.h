@@ -23,6 +23,10 @@
 	L(TASKS, "the table of tasks") \
 	L(CONFIG, "knobs, weights, bandwidth: writers only") \
 	L(TASK, "one task: policy, rotation, allowed nodes") \
+	L(CACHES, "the table of caches, their pins") \
+	L(SLAB_CPU, "one cache on one CPU: its slab, its partial list, its sheaves") \
+	L(SLAB_NODE, "one cache on one node: its slabs, its stock of sheaves") \
+	L(SHEAVES, "the pool of empty sheaves") \
 	L(VMALLOC, "the address space of mapped areas, the lazily freed ones, the count of mappings") \
 	L(TRIM, "the tick and the trimmer of one instance") \
 	L(PCP, "one per-CPU list set of one zone") \

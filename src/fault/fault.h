@@ -24,7 +24,9 @@
 	F(arena_trim, "giving memory back to the host") \
 	F(vmalloc_area, "address space for a mapped area") \
 	F(vmalloc_large, "a large block for a range") \
-	F(vmalloc_map, "mapping one run of pages")
+	F(vmalloc_map, "mapping one run of pages") \
+	F(slab_new, "a new slab") \
+	F(sheaf_alloc, "memory for a sheaf")
 
 enum mf_fault_point {
 #define MF_FAULT_ENUM(name, help) MF_FAULT_##name,
