@@ -66,6 +66,13 @@ void fs_log(int priority, const char *format, ...)
 	va_end(args);
 }
 
+/* What the engine found its users do wrong. */
+static void log_of_engine(void *arg, const char *line)
+{
+	(void)arg;
+	fs_log(LOG_WARNING, "%s", line);
+}
+
 static void log_of_libfuse(enum fuse_log_level level, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
 static void log_of_libfuse(enum fuse_log_level level, const char *format, va_list args)
@@ -163,6 +170,7 @@ static int create_parts(struct fs *fs, char *why, size_t why_size)
 	if (error)
 		return error;
 	snprintf(why, why_size, "the file system cannot be built");
+	mf_engine_on_log(fs->m, log_of_engine, NULL);
 	clock_gettime(CLOCK_REALTIME, &fs->mounted_at);
 	mf_ctl_root(fs->m, &fs->root);
 	error = mf_ctl_resolve(fs->m, mf_text_of("live"), &live_dir);

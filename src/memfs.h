@@ -7,13 +7,15 @@
  *
  * Failures: a function that returns int or long returns 0 (or what its comment
  * says) or a negative errno, and leaves its out-parameters alone when it fails.
- * Those that return an address (memfs_vmalloc, memfs_vzalloc,
- * memfs_vmalloc_node, memfs_vmap) return NULL and set errno.  Functions that
- * look something up say in their comment what stands for "none".
+ * Those that return a range's address (memfs_vmalloc, memfs_vzalloc,
+ * memfs_vmalloc_node, memfs_vmap) return NULL and set errno; those that return
+ * an object's return NULL and leave errno alone.  Functions that look something
+ * up say in their comment what stands for "none".
  *
  * Threads: any function may be called from any thread, unless its comment says
- * otherwise.  memfs_alloc_* and memfs_free_* may also be called inside a signal
- * handler, even one that interrupted another memfs call of the same thread.
+ * otherwise.  memfs_alloc_*, memfs_free_* and the calls for objects may also be
+ * called inside a signal handler, even one that interrupted another memfs call
+ * of the same thread.
  *
  * Units: a page is MEMFS_PAGE_SIZE bytes, a block is 2^order pages, weights are
  * 1..255, node and CPU numbers are those of the topology.
@@ -40,6 +42,9 @@ struct memfs;
 
 /* What a mempolicy belongs to: policy, rotation, allowed nodes, CPU.  Opaque. */
 struct memfs_task;
+
+/* Objects of one size and the slabs they lie in.  Opaque. */
+struct memfs_cache;
 
 /* A page frame number, global over all nodes (design: nodes follow each other). */
 typedef struct memfs_pfn {
@@ -196,6 +201,77 @@ int memfs_vunmap(struct memfs *m, const void *address);
 
 /* memfs_vpurge - what freed ranges still keep goes back now.  Not inside a signal handler. */
 int memfs_vpurge(struct memfs *m);
+
+/*
+ * Caches: objects of one size, cut from slabs of pages.
+ *
+ * memfs_cache_create - @align is a power of two, 0 for a word.  @ctor (may be
+ * NULL) is called for each object when its slab is made, with no lock held, and
+ * an object is freed as its constructor made it.  A cache of the same shape may
+ * be shared: then both names lead to one cache, and the handles are equal.
+ * Errors: EINVAL name, size, alignment or flag; EEXIST; ENOSPC as many caches as
+ * tune/max_caches allows; ENOMEM.
+ * memfs_cache_destroy - gives up one name; the last one ends the cache.
+ * Errors: EBUSY objects are in use, or a command is using the cache; EINVAL no such
+ * cache.
+ * memfs_cache_shrink - what no object needs goes back to the pages; returns how
+ * many slabs did.
+ * None of the three may be called inside a signal handler.
+ */
+#define MEMFS_SLAB_HWCACHE_ALIGN (1u << 0)   /* objects on cache lines of their own */
+#define MEMFS_SLAB_RECLAIM_ACCOUNT (1u << 1) /* slabs from reclaimable pageblocks */
+#define MEMFS_SLAB_NO_MERGE (1u << 2)	     /* never shared */
+#define MEMFS_SLAB_POISON (1u << 3)	     /* free objects hold a pattern that is checked */
+#define MEMFS_SLAB_RED_ZONE (1u << 4)	     /* patterns before and behind each object are checked */
+#define MEMFS_SLAB_STORE_USER (1u << 5)	     /* who allocated and freed each object is kept */
+#define MEMFS_SLAB_TYPESAFE_BY_RCU (1u << 6) /* a free object's content stays */
+#define MEMFS_SLAB_CONSISTENCY (1u << 7)     /* every free is checked */
+int memfs_cache_create(struct memfs *m, const char *name, size_t size, size_t align, unsigned flags,
+		       void (*ctor)(void *object), struct memfs_cache **out);
+int memfs_cache_destroy(struct memfs *m, struct memfs_cache *c);
+size_t memfs_cache_shrink(struct memfs *m, struct memfs_cache *c);
+
+/*
+ * Objects.  All of these may also be called inside a signal handler; there an
+ * allocation fails rather than waits for what it has interrupted.
+ *
+ * memfs_cache_alloc - an object near the task's CPU, a new slab where the task's
+ * policy wants it.  NULL: no memory.  __GFP_ZERO clears it, unless the cache has
+ * a constructor.
+ * memfs_cache_alloc_node - policy set aside: @node preferred, or strict with
+ * __GFP_THISNODE.  NULL also when it is no node with memory.
+ * memfs_cache_free - EINVAL: not an object of this cache, or, with the flags
+ * that check, free already.  That is reported, and nothing else happens.
+ * memfs_cache_alloc_bulk - n objects or none; returns which.
+ * memfs_cache_free_bulk - EINVAL: some were refused.
+ */
+void *memfs_cache_alloc(struct memfs_task *t, struct memfs_cache *c, memfs_gfp gfp);
+void *memfs_cache_alloc_node(struct memfs_task *t, struct memfs_cache *c, memfs_gfp gfp, int node);
+int memfs_cache_free(struct memfs_task *t, struct memfs_cache *c, void *object);
+size_t memfs_cache_alloc_bulk(struct memfs_task *t, struct memfs_cache *c, memfs_gfp gfp, size_t n,
+			      void **objects);
+int memfs_cache_free_bulk(struct memfs_task *t, struct memfs_cache *c, size_t n, void **objects);
+
+/*
+ * By size, up to 4 MiB; rounded up to a class of the kernel's (8 to 8192 bytes,
+ * with 96 and 192) or, above them, to a block of pages.  Also inside a signal
+ * handler.
+ *
+ * memfs_kmalloc, memfs_kzalloc (cleared), memfs_kmalloc_node - NULL: no memory,
+ * too large, or no such node with memory.  Size 0 returns an address that is no
+ * memory and may be freed.
+ * memfs_kfree - NULL is allowed.  EINVAL: nothing of ours.
+ * memfs_krealloc - the object, or a copy of it that has room for @size, after
+ * which the old one is free; NULL as above, and the old one stays.  NULL as
+ * @object allocates, size 0 frees.
+ * memfs_ksize - the bytes that may be used, 0: nothing of ours.
+ */
+void *memfs_kmalloc(struct memfs_task *t, size_t size, memfs_gfp gfp);
+void *memfs_kzalloc(struct memfs_task *t, size_t size, memfs_gfp gfp);
+void *memfs_kmalloc_node(struct memfs_task *t, size_t size, memfs_gfp gfp, int node);
+int memfs_kfree(struct memfs_task *t, void *object);
+void *memfs_krealloc(struct memfs_task *t, void *object, size_t size, memfs_gfp gfp);
+size_t memfs_ksize(struct memfs *m, const void *object);
 
 /* memfs_drain - every per-CPU list of @node (or of all, -1) back to the zones. */
 int memfs_drain(struct memfs *m, int node);

@@ -59,7 +59,7 @@ static int show_bytes(struct mf_live *live, struct mf_outbuf *out)
 
 static int show_pages(struct mf_live *live, struct mf_outbuf *out)
 {
-	mf_outbuf_printf(out, "%" PRIu64 "\n", mf_live_bytes(live) >> MEMFS_PAGE_SHIFT);
+	mf_outbuf_printf(out, "%" PRIu64 "\n", mf_live_pages(live));
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * One instance: built from options, ticking, checked, taken down.
  *
- *   plat -> topo -> page -> vmalloc -> weights, tasks -> ctl -> boot settings
+ *   plat -> topo -> page -> slabs -> vmalloc -> weights, tasks -> ctl -> boot settings
  *
  * Invariant: tear_down() undoes any prefix of that list, so that every failure
  * while building has one way out.  The platform is the caller's until
@@ -126,6 +126,8 @@ static void init_members(struct memfs *m, struct mf_plat *plat)
 	mf_name_table_init(&m->tasks.table);
 	mf_name_table_init(&m->live.table);
 	pthread_mutex_init(&m->live.cut_mutex, NULL);
+	pthread_mutex_init(&m->library.mutex, NULL);
+	mf_report_init(m);
 	m->limits.max_live = DEFAULT_MAX_LIVE;
 	m->limits.max_tasks = DEFAULT_MAX_TASKS;
 	init_ticker(m);
@@ -153,6 +155,11 @@ static int build(struct memfs *m, const char *options, char *why, size_t why_siz
 	if (error)
 		return mf_why(why, why_size, error, "no memory for the nodes' arenas or tables: %s",
 			      strerror(-error));
+	error = mf_slabs_create(m->page, m->plat, &m->slabs);
+	if (error)
+		return mf_why(why, why_size, error, "no memory for the tables of caches: %s",
+			      strerror(-error));
+	mf_report_listen(m);
 	error = mf_vmalloc_create(m->page, m->plat, &m->vmalloc);
 	if (error)
 		return mf_why(why, why_size, error, "no addresses or tables for ranges: %s",
@@ -197,6 +204,9 @@ static void tear_down(struct memfs *m)
 	delete_tasks(m);
 	if (m->vmalloc)
 		mf_vmalloc_destroy(m->vmalloc);
+	if (m->slabs)
+		mf_slabs_destroy(m->slabs);
+	mf_library_forget_caches(m);
 	if (m->page)
 		mf_page_destroy(m->page);
 	if (m->topo)
@@ -204,6 +214,8 @@ static void tear_down(struct memfs *m)
 	mf_name_table_destroy(&m->live.table);
 	mf_name_table_destroy(&m->tasks.table);
 	pthread_mutex_destroy(&m->live.cut_mutex);
+	pthread_mutex_destroy(&m->library.mutex);
+	mf_report_destroy(m);
 	mf_lock_destroy(&m->live.lock);
 	mf_lock_destroy(&m->tasks.lock);
 	mf_lock_destroy(&m->config_lock);
@@ -428,6 +440,7 @@ void mf_engine_check(struct memfs *m, struct mf_outbuf *out)
 	unsigned bad = check_pages(m, out);
 
 	bad += check_flow(m, out);
+	bad += mf_slabs_check(m->slabs, out);
 	bad += mf_vmalloc_check(m->vmalloc, out);
 	bad += mf_live_check(m, out);
 	bad += mf_task_check(m, out);

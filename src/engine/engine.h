@@ -12,12 +12,19 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "page/page.h"
+#include "slab/slab.h"
 #include "vmalloc/vmalloc.h"
 
 #include <pthread.h>
 
 struct mf_task;
 struct mf_ctl;
+
+/* One line about what a user did wrong; from any thread, signal handlers included, no lock held. */
+typedef void mf_engine_log_fn(void *arg, const char *line);
+
+/* A cache's name that the library gave away; memfs_slab.c. */
+struct mf_library_cache;
 
 /* What a change may wake (design 2.1, notification). */
 enum mf_event { MF_EVENT_WEIGHTS, MF_EVENT_POLICY, MF_EVENT_PRESSURE, MF_EVENT_STATS, MF_NR_EVENTS };
@@ -32,6 +39,7 @@ struct memfs {
 	struct mf_topo *topo;
 	struct mf_fault fault;
 	struct mf_page *page;
+	struct mf_slabs *slabs;
 	struct mf_vmalloc *vmalloc;
 
 	struct mf_lock config_lock;
@@ -72,6 +80,17 @@ struct memfs {
 		unsigned tick_ms; /* 0: stopped */
 	} ticker;
 
+	struct {
+		pthread_mutex_t mutex; /* not ranked: nothing is called under it */
+		char last[256];	       /* mutex; empty: nothing was reported */
+		mf_engine_log_fn *log; /* relaxed, after its argument */
+		void *log_arg;
+	} report;
+	struct {
+		pthread_mutex_t mutex; /* not ranked: nothing is called under it */
+		struct mf_library_cache *first;
+	} library;
+
 	struct mf_ctl *ctl; /* the control tree, made by mf_ctl_create */
 };
 
@@ -93,6 +112,11 @@ int mf_engine_set_auto(struct memfs *m, bool on); /* -ENODEV without bandwidth *
 bool mf_engine_auto(struct memfs *m);
 void mf_engine_set_bandwidth(struct memfs *m, int node, uint64_t mbps);
 uint64_t mf_engine_bandwidth(struct memfs *m, int node);
+
+/* Each report goes there, NULL: nowhere; set it while nothing else runs. */
+void mf_engine_on_log(struct memfs *m, mf_engine_log_fn *log, void *arg);
+/* The last report without its newline, cut at size; its whole length, 0: there was none. */
+size_t mf_engine_last_report(struct memfs *m, char *buf, size_t size);
 
 void mf_engine_notify(struct memfs *m, enum mf_event event);
 

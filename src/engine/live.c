@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Named allocations: the registry, alloc/pages, and what alloc/vmalloc has in
- * common with it.
+ * Named allocations: the registry, alloc/pages, and what alloc/vmalloc and
+ * alloc/slab have in common with it.
  *
  *   check -> task pinned -> name reserved -> turn -> pages -> published
  *
  * and on a failure the same way back: pages freed, rotation put back, name
  * given up, task unpinned.  What the kinds do differently is in mf_live_kinds[]
- * and behind it: blocks here and in live_free.c, ranges in live_vmalloc.c.
+ * and behind it: blocks here and in live_free.c, ranges in live_vmalloc.c, objects
+ * in live_slab.c.
  *
  * Invariants: an entry of the table that is ready has nr_blocks > 0 and counts
  * in its task's nr_live; nr_blocks only falls, and 0 means out of the table;
- * live.nr_pages is the sum of nr_blocks << order over the ready entries.
+ * live.nr_pages is the sum of nr_blocks << order over the ready entries that are
+ * pages or ranges.
  *
  * Locks: live.lock for the table; tasks.lock inside it.  Pages are taken and
  * given back with no lock held (but for the task's turn, which is not ranked).
@@ -70,7 +72,9 @@ void mf_live_put(struct mf_live *live)
 	if (atomic_fetch_sub_explicit(&live->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	pthread_rwlock_destroy(&live->data_lock);
+	mf_live_unpin_cache(live); /* of an allocation that failed */
 	free(live->blocks);
+	free(live->objects);
 	free(live->clear_map);
 	free(live->policy);
 	free(live);
@@ -385,6 +389,7 @@ static int take_blocks(struct mf_live_take *t)
 const struct mf_live_kind_ops mf_live_kinds[] = {
 	[MF_LIVE_PAGES] = {
 		.prefix = "pages",
+		.units = "blocks",
 		.check = check_blocks,
 		.prepare = check_count,
 		.take = take_blocks,
@@ -392,11 +397,20 @@ const struct mf_live_kind_ops mf_live_kinds[] = {
 	},
 	[MF_LIVE_VMALLOC] = {
 		.prefix = "vmalloc",
+		.units = "pages",
 		.whole = true,
 		.check = mf_live_check_range,
 		.prepare = mf_live_prepare_range,
 		.take = mf_live_take_range,
 		.give_back = mf_live_give_back_range,
+	},
+	[MF_LIVE_SLAB] = {
+		.prefix = "slab",
+		.units = "objects",
+		.check = mf_live_check_objects,
+		.prepare = mf_live_prepare_objects,
+		.take = mf_live_take_objects,
+		.give_back = mf_live_give_back_objects,
 	},
 };
 
@@ -427,7 +441,7 @@ static void trim_list(struct mf_live_take *t)
 	struct mf_live *live = t->live;
 	memfs_pfn *blocks;
 
-	if (t->capacity - live->nr_blocks < FIRST_CAPACITY)
+	if (!live->blocks || t->capacity - live->nr_blocks < FIRST_CAPACITY)
 		return;
 	blocks = realloc(live->blocks, live->nr_blocks * sizeof(*blocks));
 	if (blocks)
@@ -442,12 +456,12 @@ static void publish(struct mf_live_take *t)
 	trim_list(t);
 	mf_live_count(live, 0, live->nr_blocks, t->by_node);
 	for (int node = 0; node < 64; node++)
-		if (t->by_node[node])
+		if (t->by_node[node] && live->kind != MF_LIVE_SLAB)
 			atomic_fetch_add(&t->task->live_pages[node], t->by_node[node]);
 	mf_live_ref(live); /* the reply still needs it, and a free may come at once */
 	mf_lock_acquire(&m->live.lock);
 	live->ready = true;
-	atomic_fetch_add(&m->live.nr_pages, (uint64_t)live->nr_blocks << live->order);
+	atomic_fetch_add(&m->live.nr_pages, mf_live_account(live, live->nr_blocks));
 	mf_lock_acquire(&m->tasks.lock);
 	t->task->nr_live++;
 	mf_lock_release(&m->tasks.lock);

@@ -3,11 +3,11 @@
  * Named allocations looked at: their bytes, where they lie, and whether they
  * are consistent.
  *
- * Bytes are numbered through the blocks in allocation order.  Whoever reaches
- * a page by its bytes finds it cleared: either all were when they were
- * allocated, or clear_map has a bit for each that has been since.  A page is
- * cleared on its first use only, so that a large allocation of which little is
- * read stays small on the host.
+ * Bytes are numbered through the blocks or objects in allocation order.  Whoever
+ * reaches a page (or an object: a "unit" of clearing) by its bytes finds it
+ * cleared: either all were when they were allocated, or clear_map has a bit for
+ * each that has been since.  A unit is cleared on its first use only, so that a
+ * large allocation of which little is read stays small on the host.
  *
  * Locks: data_lock shared to move bytes or walk blocks, exclusive to clear;
  * cut_mutex for the check.
@@ -18,14 +18,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t nr_pages_of(const struct mf_live *live)
+/* Pages, or objects, whose order is 0. */
+static uint64_t nr_units(const struct mf_live *live)
 {
 	return (uint64_t)__atomic_load_n(&live->nr_blocks, __ATOMIC_RELAXED) << live->order;
 }
 
+static uint64_t unit_bytes(const struct mf_live *live)
+{
+	return live->kind == MF_LIVE_SLAB ? live->object_size : MEMFS_PAGE_SIZE;
+}
+
 uint64_t mf_live_bytes(struct mf_live *live)
 {
-	return nr_pages_of(live) << MEMFS_PAGE_SHIFT;
+	return nr_units(live) * unit_bytes(live);
 }
 
 /* --- bytes --- */
@@ -38,32 +44,43 @@ static uint32_t pfn_of(const struct mf_live *live, uint64_t index)
 	return live->blocks[index >> live->order].v + (uint32_t)in_block;
 }
 
-static bool is_clear(const struct mf_live *live, uint64_t first, uint64_t last)
+/* The bytes [offset, offset + size) that are there, size > 0. */
+static bool is_clear(const struct mf_live *live, uint64_t offset, size_t size)
 {
+	uint64_t unit = offset / unit_bytes(live), last = (offset + size - 1) / unit_bytes(live);
+
 	if (live->cleared)
 		return true;
 	if (!live->clear_map)
 		return false;
-	for (uint64_t page = first; page <= last; page++)
-		if (!(live->clear_map[page / 64] >> page % 64 & 1))
+	for (; unit <= last; unit++)
+		if (!(live->clear_map[unit / 64] >> unit % 64 & 1))
 			return false;
 	return true;
 }
 
+static void clear_unit(struct mf_live *live, uint64_t unit)
+{
+	if (live->kind == MF_LIVE_SLAB)
+		mf_live_clear_object(live, unit);
+	else
+		memset(mf_page_address(live->m->page, pfn_of(live, unit)), 0, MEMFS_PAGE_SIZE);
+}
+
 /* data_lock is held exclusively. */
-static int clear_pages(struct mf_live *live, uint64_t first, uint64_t last)
+static int clear_units(struct mf_live *live, uint64_t first, uint64_t last)
 {
 	if (!live->clear_map)
-		live->clear_map = calloc((nr_pages_of(live) + 63) / 64, sizeof(*live->clear_map));
+		live->clear_map = calloc((nr_units(live) + 63) / 64, sizeof(*live->clear_map));
 	if (!live->clear_map)
 		return -ENOMEM;
-	for (uint64_t page = first; page <= last; page++) {
-		uint64_t bit = UINT64_C(1) << page % 64;
+	for (uint64_t unit = first; unit <= last; unit++) {
+		uint64_t bit = UINT64_C(1) << unit % 64;
 
-		if (live->clear_map[page / 64] & bit)
+		if (live->clear_map[unit / 64] & bit)
 			continue;
-		memset(mf_page_address(live->m->page, pfn_of(live, page)), 0, MEMFS_PAGE_SIZE);
-		live->clear_map[page / 64] |= bit;
+		clear_unit(live, unit);
+		live->clear_map[unit / 64] |= bit;
 	}
 	return 0;
 }
@@ -71,7 +88,7 @@ static int clear_pages(struct mf_live *live, uint64_t first, uint64_t last)
 /* Cuts the range at the end of the allocation; data_lock is held. */
 static int clip(const struct mf_live *live, uint64_t offset, size_t *size)
 {
-	uint64_t bytes = nr_pages_of(live) << MEMFS_PAGE_SHIFT;
+	uint64_t bytes = nr_units(live) * unit_bytes(live);
 
 	if (!bytes)
 		return -ENODEV;
@@ -89,8 +106,7 @@ static int clear_range(struct mf_live *live, uint64_t offset, size_t size)
 	pthread_rwlock_wrlock(&live->data_lock);
 	error = clip(live, offset, &size);
 	if (!error && size)
-		error = clear_pages(live, offset >> MEMFS_PAGE_SHIFT,
-				    (offset + size - 1) >> MEMFS_PAGE_SHIFT);
+		error = clear_units(live, offset / unit_bytes(live), (offset + size - 1) / unit_bytes(live));
 	pthread_rwlock_unlock(&live->data_lock);
 	return error;
 }
@@ -106,8 +122,7 @@ static int access_begin(struct mf_live *live, uint64_t offset, size_t *size)
 
 		pthread_rwlock_rdlock(&live->data_lock);
 		error = clip(live, offset, size);
-		if (!error && (!*size || is_clear(live, offset >> MEMFS_PAGE_SHIFT,
-						  (offset + *size - 1) >> MEMFS_PAGE_SHIFT)))
+		if (!error && (!*size || is_clear(live, offset, *size)))
 			return 0;
 		pthread_rwlock_unlock(&live->data_lock);
 		if (!error)
@@ -122,16 +137,17 @@ static void access_end(struct mf_live *live)
 	pthread_rwlock_unlock(&live->data_lock);
 }
 
-/* The bytes at offset that follow each other in memory: at most up to the end of the block. */
+/* The bytes at offset that follow each other in memory: at most up to the end of the block or object. */
 static char *bytes_at(const struct mf_live *live, uint64_t offset, size_t *size)
 {
-	uint64_t block_bytes = (uint64_t)MEMFS_PAGE_SIZE << live->order;
-	uint64_t in_block = offset & (block_bytes - 1);
-	memfs_pfn block = live->blocks[offset / block_bytes];
+	uint64_t block_bytes = unit_bytes(live) << live->order;
+	uint64_t block = offset / block_bytes, in_block = offset % block_bytes;
 
 	if (*size > block_bytes - in_block)
 		*size = (size_t)(block_bytes - in_block);
-	return (char *)mf_page_address(live->m->page, block.v) + in_block;
+	if (live->kind == MF_LIVE_SLAB)
+		return (char *)live->objects[block] + in_block;
+	return (char *)mf_page_address(live->m->page, live->blocks[block].v) + in_block;
 }
 
 ssize_t mf_live_read(struct mf_live *live, void *buf, size_t size, uint64_t offset)
@@ -172,16 +188,56 @@ ssize_t mf_live_write(struct mf_live *live, const void *buf, size_t size, uint64
 
 /* --- where it lies --- */
 
+/* data_lock is held.  -ENOMEM. */
+static int count_object_pages(const struct mf_live *live, uint64_t pages[64])
+{
+	size_t nr;
+	struct mf_run *runs = mf_live_object_runs(live, &nr);
+
+	if (!runs)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		pages[mf_page_node(live->m->page, runs[i].pfn) & 63] += runs[i].pages;
+	free(runs);
+	return 0;
+}
+
+static int count_pages(struct mf_live *live, uint64_t pages[64])
+{
+	int error = 0;
+
+	memset(pages, 0, 64 * sizeof(*pages));
+	pthread_rwlock_rdlock(&live->data_lock);
+	if (!live->nr_blocks)
+		error = -ENODEV;
+	else if (live->kind == MF_LIVE_SLAB)
+		error = count_object_pages(live, pages);
+	else
+		mf_live_count(live, 0, live->nr_blocks, pages);
+	pthread_rwlock_unlock(&live->data_lock);
+	return error;
+}
+
+uint64_t mf_live_pages(struct mf_live *live)
+{
+	uint64_t pages[64], sum = 0;
+
+	if (live->kind != MF_LIVE_SLAB)
+		return nr_units(live);
+	if (count_pages(live, pages))
+		return 0;
+	for (int node = 0; node < 64; node++)
+		sum += pages[node];
+	return sum;
+}
+
 int mf_live_placement(struct mf_live *live, struct mf_outbuf *out)
 {
-	uint64_t pages[64] = { 0 };
+	uint64_t pages[64];
+	int error = count_pages(live, pages);
 
-	pthread_rwlock_rdlock(&live->data_lock);
-	for (size_t i = 0; i < live->nr_blocks; i++)
-		pages[mf_page_node(live->m->page, live->blocks[i].v) & 63] += UINT64_C(1) << live->order;
-	pthread_rwlock_unlock(&live->data_lock);
-	if (!nr_pages_of(live))
-		return -ENODEV;
+	if (error)
+		return error;
 	for (int node = 0; node < 64; node++)
 		if (pages[node])
 			mf_outbuf_printf(out, "node%d %llu\n", node, (unsigned long long)pages[node]);
@@ -223,13 +279,37 @@ static void print_runs(const struct mf_live *live, struct mf_outbuf *out)
 	print_run(&run, out);
 }
 
+/* The index counts the distinct pages by rising pfn. */
+static int print_object_runs(const struct mf_live *live, struct mf_outbuf *out)
+{
+	uint64_t index = 0;
+	size_t nr;
+	struct mf_run *runs = mf_live_object_runs(live, &nr);
+
+	if (!runs)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		struct run run = { index, runs[i].pages, runs[i].pfn,
+				   mf_page_zone(live->m->page, runs[i].pfn) };
+
+		print_run(&run, out);
+		index += run.pages;
+	}
+	free(runs);
+	return 0;
+}
+
 int mf_live_map(struct mf_live *live, struct mf_outbuf *out)
 {
-	int error;
+	int error = 0;
 
 	pthread_rwlock_rdlock(&live->data_lock);
-	error = live->nr_blocks ? 0 : -ENODEV;
-	print_runs(live, out);
+	if (!live->nr_blocks)
+		error = -ENODEV;
+	else if (live->kind == MF_LIVE_SLAB)
+		error = print_object_runs(live, out);
+	else
+		print_runs(live, out);
 	pthread_rwlock_unlock(&live->data_lock);
 	return error;
 }
@@ -288,6 +368,15 @@ static void check_block(struct check *c, const struct mf_live *live, size_t i)
 	}
 }
 
+static void check_unit(struct check *c, const struct mf_live *live, size_t i)
+{
+	if (live->kind != MF_LIVE_SLAB)
+		check_block(c, live, i);
+	else if (!mf_live_object_is_there(live, i) && ++c->bad)
+		mf_outbuf_printf(c->out, "live/%s: object %zu at %p is none of %s\n", live->named.name, i,
+				 live->objects[i], live->cache ? mf_cache_name(live->cache) : "kmalloc");
+}
+
 static void check_all(struct check *c)
 {
 	for (size_t i = 0; i < c->nr_lives; i++) {
@@ -297,9 +386,10 @@ static void check_all(struct check *c)
 			mf_outbuf_printf(c->out, "live/%s: the range at %p is not its %zu pages\n",
 					 live->named.name, live->address, live->nr_blocks);
 		for (size_t block = 0; block < live->nr_blocks; block++)
-			check_block(c, live, block);
-		c->pages += nr_pages_of(live);
+			check_unit(c, live, block);
+		c->pages += mf_live_account(live, live->nr_blocks);
 	}
+	c->bad += mf_live_check_shared(c->lives, c->nr_lives, c->out);
 }
 
 static void check_sum(struct check *c, bool quiet, uint64_t mark)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Named allocations: alloc/free, whole or (not of a range) the last blocks.
+ * Named allocations: alloc/free, whole or (not of a range) the last blocks or objects.
  *
  *   found, task pinned -> blocks cut off -> pages given back -> account, told
  *
@@ -22,11 +22,17 @@
 
 /* --- pages of an entry --- */
 
+static int node_of(const struct mf_live *live, size_t i)
+{
+	return live->kind == MF_LIVE_SLAB ? mf_live_object_node(live, i)
+					  : mf_page_node(live->m->page, live->blocks[i].v);
+}
+
 void mf_live_count(const struct mf_live *live, size_t first, size_t nr, uint64_t by_node[64])
 {
 	memset(by_node, 0, 64 * sizeof(*by_node));
 	for (size_t i = first; i < first + nr; i++) {
-		int node = mf_page_node(live->m->page, live->blocks[i].v);
+		int node = node_of(live, i);
 
 		if (node >= 0)
 			by_node[node] += UINT64_C(1) << live->order;
@@ -67,8 +73,8 @@ static int cut_off(struct mf_live *live, uint64_t count, size_t *nr, bool *whole
 		return mf_why(why, why_size, -EINVAL, "%s is a vmalloc range: it is freed as a whole",
 			      live->named.name);
 	if (count > have)
-		return mf_why(why, why_size, -EINVAL, "%s has %zu blocks, fewer than %llu", live->named.name,
-			      have, (unsigned long long)count);
+		return mf_why(why, why_size, -EINVAL, "%s has %zu %s, fewer than %llu", live->named.name,
+			      have, mf_live_kinds[live->kind].units, (unsigned long long)count);
 	*nr = count ? count : have;
 	*whole = *nr == have;
 	pthread_mutex_lock(&m->live.cut_mutex);
@@ -77,7 +83,7 @@ static int cut_off(struct mf_live *live, uint64_t count, size_t *nr, bool *whole
 		live->ready = false;
 		mf_name_table_remove(&m->live.table, &live->named);
 	}
-	atomic_fetch_sub(&m->live.nr_pages, (uint64_t)*nr << live->order);
+	atomic_fetch_sub(&m->live.nr_pages, mf_live_account(live, *nr));
 	mf_lock_release(&m->live.lock);
 	__atomic_store_n(&live->nr_blocks, have - *nr, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&m->live.cut_mutex);
@@ -93,10 +99,11 @@ static void free_cut(struct mf_live *live, struct mf_task *task, size_t first, s
 	mf_live_count(live, first, nr, by_node);
 	mf_live_kinds[live->kind].give_back(live, task, first, nr);
 	for (int node = 0; node < 64; node++)
-		if (by_node[node])
+		if (by_node[node] && live->kind != MF_LIVE_SLAB)
 			atomic_fetch_sub(&task->live_pages[node], by_node[node]);
 	if (!whole)
 		return;
+	mf_live_unpin_cache(live);
 	mf_lock_acquire(&m->tasks.lock);
 	task->nr_live--;
 	mf_lock_release(&m->tasks.lock);

@@ -49,6 +49,7 @@ static struct mf_task *new_task(struct memfs *m)
 		return NULL;
 	task->m = m;
 	task->page = m->page;
+	task->slabs = m->slabs;
 	mf_lock_init(&task->lock, MF_LOCK_TASK);
 	init_turn(task);
 	init_place(task);

@@ -17,8 +17,9 @@
 struct mf_task {
 	struct mf_named named; /* tasks.table; must be first */
 	struct memfs *m;
-	struct mf_page *page; /* m->page: one load less on the library's fast path */
-	struct mf_lock lock;  /* MF_LOCK_TASK: writers of place */
+	struct mf_page *page;	/* m->page: one load less on the library's fast path */
+	struct mf_slabs *slabs; /* m->slabs, as well */
+	struct mf_lock lock;	/* MF_LOCK_TASK: writers of place */
 	struct mf_placement place;
 	struct {
 		pthread_mutex_t mutex; /* not ranked: nothing is called under it */

@@ -67,11 +67,17 @@ static inline void fixture_end(struct memfs *m)
 
 /*
  * buddyinfo: free blocks by zone and order, whatever their type, when nothing
- * is kept back on lists or for ranges.
+ * is kept back on lists, for ranges or for objects.
  */
 struct free_table {
 	uint64_t blocks[MF_MAX_ZONES][ORDERS];
 };
+
+static inline void fixture_shrink(void *arg, const char *name, struct mf_cache *cache, bool alias)
+{
+	(void)arg, (void)name, (void)alias;
+	mf_cache_shrink(cache);
+}
 
 static inline struct free_table *free_table(struct memfs *m)
 {
@@ -80,6 +86,7 @@ static inline struct free_table *free_table(struct memfs *m)
 
 	if (!table || !info)
 		abort();
+	mf_cache_for_each(m->slabs, false, fixture_shrink, NULL);
 	mf_vmalloc_purge(m->vmalloc);
 	mf_page_drain(m->page, -1);
 	for (unsigned zone = 0; zone < MF_MAX_ZONES; zone++) {
@@ -123,6 +130,19 @@ static inline struct mf_live_request range_of(const char *name, uint64_t size)
 
 	request.kind = MF_LIVE_VMALLOC;
 	request.size = size;
+	return request;
+}
+
+/* Objects of a cache, or (cache NULL) of so many bytes. */
+static inline struct mf_live_request objects_of(const char *name, const char *cache, uint64_t size,
+						uint64_t count)
+{
+	struct mf_live_request request = request_of(name, count);
+
+	request.kind = MF_LIVE_SLAB;
+	request.cache = mf_text_of(cache ? cache : "");
+	request.size = size;
+	request.bulk = false;
 	return request;
 }
 

@@ -133,6 +133,47 @@ static void use_maps(struct memfs *m, struct memfs_task *t)
 	memfs_free_bulk(t, 2, pfns);
 }
 
+static void use_caches(struct memfs *m, struct memfs_task *t)
+{
+	struct memfs_cache *c = NULL;
+	void *object, *there, *many[3];
+
+	EXPECT(memfs_cache_create(m, "no good", 64, 0, 0, NULL, &c) == -EINVAL && c == NULL);
+	EXPECT(memfs_cache_create(m, "things", 64, 0, MEMFS_SLAB_NO_MERGE, NULL, &c) == 0);
+	if (!c)
+		return;
+	object = memfs_cache_alloc(t, c, MEMFS_GFP_KERNEL | MEMFS___GFP_ZERO);
+	there = memfs_cache_alloc_node(t, c, MEMFS_GFP_KERNEL | MEMFS___GFP_THISNODE, 1);
+	EXPECT(object && there);
+	EXPECT(!object || ((char *)object)[63] == 0);
+	EXPECT(!there || memfs_page_node(m, memfs_address_page(m, there)) == 1);
+	EXPECT(memfs_cache_alloc_bulk(t, c, MEMFS_GFP_KERNEL, 3, many) == 3);
+	EXPECT(memfs_cache_destroy(m, c) == -EBUSY);
+	EXPECT(memfs_cache_free_bulk(t, c, 3, many) == 0);
+	EXPECT(memfs_cache_free(t, c, object) == 0 && memfs_cache_free(t, c, there) == 0);
+	EXPECT(memfs_cache_shrink(m, c) > 0);
+	EXPECT(memfs_cache_destroy(m, c) == 0);
+}
+
+static void use_sizes(struct memfs *m, struct memfs_task *t)
+{
+	char *small = (char *)memfs_kmalloc(t, 100, MEMFS_GFP_KERNEL), *grown;
+	char *cleared = (char *)memfs_kzalloc(t, 5000, MEMFS_GFP_KERNEL);
+	void *there = memfs_kmalloc_node(t, 20000, MEMFS_GFP_KERNEL, 1);
+
+	EXPECT(small && cleared && there);
+	if (!small || !cleared || !there)
+		return;
+	EXPECT(memfs_ksize(m, small) == 128 && memfs_ksize(m, cleared) == 8192 &&
+	       memfs_ksize(m, there) == 32768);
+	EXPECT(cleared[0] == 0 && cleared[4999] == 0);
+	small[99] = 'x';
+	grown = (char *)memfs_krealloc(t, small, 129, MEMFS_GFP_KERNEL);
+	EXPECT(grown && grown[99] == 'x');
+	EXPECT(memfs_kfree(t, grown) == 0 && memfs_kfree(t, cleared) == 0 && memfs_kfree(t, there) == 0);
+	EXPECT(memfs_kfree(t, NULL) == 0 && memfs_kfree(t, &small) == -EINVAL);
+}
+
 static int header_calls(void)
 {
 	struct memfs *m = NULL;
@@ -150,6 +191,8 @@ static int header_calls(void)
 	use_bulk(m, memfs_task_find(m, "default"));
 	use_ranges(m, memfs_task_find(m, "default"));
 	use_maps(m, memfs_task_find(m, "default"));
+	use_caches(m, memfs_task_find(m, "default"));
+	use_sizes(m, memfs_task_find(m, "default"));
 	memfs_destroy(m);
 	memfs_destroy(NULL);
 	return nr_wrong ? 1 : 0;

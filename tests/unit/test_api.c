@@ -283,6 +283,228 @@ static void scattered_pages_are_mapped(void)
 	memfs_destroy(m);
 }
 
+/* --- objects --- */
+
+static unsigned nr_constructed;
+
+static void construct(void *object)
+{
+	memset(object, 'c', 40);
+	nr_constructed++;
+}
+
+static void caches_hand_out_objects(void)
+{
+	struct memfs *m = create(OPTIONS);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	struct memfs_cache *cache = NULL;
+	char *objects[100];
+
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "things", 40, 16, 0, NULL, &cache), 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(cache);
+	for (int i = 0; i < 100; i++) {
+		objects[i] = memfs_cache_alloc(task, cache, MEMFS_GFP_KERNEL);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(objects[i]);
+		CU_ASSERT_EQUAL((uintptr_t)objects[i] % 16, 0);
+		memset(objects[i], i, 40);
+	}
+	for (int i = 0; i < 100; i++)
+		for (int byte = 0; byte < 40; byte++)
+			CU_ASSERT_EQUAL(objects[i][byte], i);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	CU_ASSERT_EQUAL(memfs_cache_destroy(m, cache), -EBUSY);
+	for (int i = 0; i < 99; i++)
+		CU_ASSERT_EQUAL(memfs_cache_free(task, cache, objects[i]), 0);
+	CU_ASSERT_EQUAL(memfs_cache_destroy(m, cache), -EBUSY);
+	CU_ASSERT_EQUAL(memfs_kfree(task, objects[99]), 0); /* it knows whose it is */
+	CU_ASSERT_EQUAL(memfs_cache_destroy(m, cache), 0);
+	CU_ASSERT_EQUAL(memfs_cache_destroy(m, cache), -EINVAL);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	memfs_destroy(m);
+}
+
+static void bulk_is_all_or_none(void)
+{
+	struct memfs *m = create(OPTIONS);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	static void *objects[20000];
+	struct memfs_cache *cache = NULL;
+
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "pages", 8192, 0, 0, NULL, &cache), 0);
+	CU_ASSERT_EQUAL(memfs_cache_alloc_bulk(task, cache, MEMFS_GFP_KERNEL, 20000, objects), 0);
+	CU_ASSERT_EQUAL(memfs_cache_alloc_bulk(task, cache, MEMFS_GFP_KERNEL, 1000, objects), 1000);
+	for (size_t i = 0; i < 1000; i++)
+		memset(objects[i], (int)(i & 127), 8192);
+	for (size_t i = 0; i < 1000; i++)
+		CU_ASSERT_EQUAL(((char *)objects[i])[8191], (char)(i & 127));
+	CU_ASSERT_EQUAL(memfs_cache_free_bulk(task, cache, 1000, objects), 0);
+	CU_ASSERT(memfs_cache_shrink(m, cache) > 0);
+	CU_ASSERT_EQUAL(memfs_cache_shrink(m, cache), 0);
+	CU_ASSERT_EQUAL(memfs_cache_destroy(m, cache), 0);
+	memfs_destroy(m);
+}
+
+static void constructors_are_called(void)
+{
+	struct memfs *m = create(OPTIONS);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	struct memfs_cache *cache = NULL;
+	unsigned before;
+	char *object;
+
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "made", 40, 0, 0, construct, &cache), 0);
+	nr_constructed = 0;
+	object = memfs_cache_alloc(task, cache, MEMFS_GFP_KERNEL | MEMFS___GFP_ZERO);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(object);
+	CU_ASSERT_EQUAL(object[0], 'c');
+	CU_ASSERT_EQUAL(object[39], 'c');
+	before = nr_constructed;
+	CU_ASSERT(before > 1);
+	CU_ASSERT_EQUAL(memfs_cache_free(task, cache, object), 0);
+	CU_ASSERT_PTR_EQUAL(memfs_cache_alloc(task, cache, MEMFS_GFP_KERNEL), object);
+	CU_ASSERT_EQUAL(nr_constructed, before);
+	CU_ASSERT_EQUAL(memfs_cache_free(task, cache, object), 0);
+	CU_ASSERT_EQUAL(memfs_cache_destroy(m, cache), 0);
+	memfs_destroy(m);
+}
+
+/* Two names of one cache are two handles that are equal: each is given up once. */
+static void caches_may_be_shared(void)
+{
+	struct memfs *m = create(OPTIONS);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	struct memfs_cache *one = NULL, *two = NULL, *alone = NULL;
+	void *object;
+
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "one", 1000, 0, 0, NULL, &one), 0);
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "two", 996, 0, 0, NULL, &two), 0);
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "alone", 1000, 0, MEMFS_SLAB_NO_MERGE, NULL, &alone), 0);
+	CU_ASSERT_PTR_EQUAL(one, two);
+	CU_ASSERT_PTR_NOT_EQUAL(one, alone);
+	object = memfs_cache_alloc(task, one, MEMFS_GFP_KERNEL);
+	CU_ASSERT_EQUAL(memfs_cache_destroy(m, one), 0); /* a name less */
+	CU_ASSERT_EQUAL(memfs_cache_destroy(m, two), -EBUSY);
+	CU_ASSERT_EQUAL(memfs_cache_free(task, two, object), 0);
+	CU_ASSERT_EQUAL(memfs_cache_destroy(m, two), 0);
+	CU_ASSERT_EQUAL(memfs_cache_destroy(m, two), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "one", 8, 0, 0, NULL, &one), 0);
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "two", 8, 0, 0, NULL, &two), 0);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	memfs_destroy(m); /* what is left goes with it */
+}
+
+static void bad_caches_are_refused(void)
+{
+	struct memfs *m = create(OPTIONS);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	struct memfs_cache *cache = NULL, *other = NULL;
+	char *object;
+
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "no good", 8, 0, 0, NULL, &cache), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "c", 0, 0, 0, NULL, &cache), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "c", (size_t)8 << 20, 0, 0, NULL, &cache), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "c", ((size_t)1 << 32) + 8, 0, 0, NULL, &cache), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "c", 8, 24, 0, NULL, &cache), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "c", 8, 0, 1u << 8, NULL, &cache), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "kmalloc-64", 64, 0, 0, NULL, &cache), -EEXIST);
+	CU_ASSERT_PTR_NULL(cache);
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "c", 300, 0, 0, NULL, &cache), 0);
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "d", 600, 0, 0, NULL, &other), 0);
+	object = memfs_cache_alloc(task, cache, MEMFS_GFP_KERNEL);
+	CU_ASSERT_PTR_NULL(memfs_cache_alloc_node(task, cache, MEMFS_GFP_KERNEL, 2));
+	CU_ASSERT_EQUAL(memfs_cache_free(task, other, object), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_cache_free(task, cache, &object), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_cache_free(task, cache, object), 0);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	memfs_destroy(m);
+}
+
+static void flags_find_double_frees(void)
+{
+	struct memfs *m = create(OPTIONS);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	struct memfs_cache *cache = NULL;
+	char *object;
+
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "c", 50, 0, MEMFS_SLAB_CONSISTENCY | MEMFS_SLAB_POISON, NULL,
+					   &cache),
+			0);
+	object = memfs_cache_alloc(task, cache, MEMFS_GFP_KERNEL);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(object);
+	CU_ASSERT_EQUAL(memfs_cache_free(task, cache, object + 8), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_cache_free(task, cache, object), 0);
+	CU_ASSERT_EQUAL(memfs_cache_free(task, cache, object), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_cache_destroy(m, cache), 0);
+	memfs_destroy(m);
+}
+
+static void sizes_have_classes(void)
+{
+	static const size_t rows[][2] = { { 1, 8 },
+					  { 8, 8 },
+					  { 9, 16 },
+					  { 65, 96 },
+					  { 97, 128 },
+					  { 129, 192 },
+					  { 193, 256 },
+					  { 4097, 8192 },
+					  { 8193, 16384 },
+					  { 1 << 20, 1 << 20 },
+					  { 4 << 20, 4 << 20 } };
+	struct memfs *m = create(WEIGHTED);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	char here;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *object = memfs_kzalloc(task, rows[i][0], MEMFS_GFP_KERNEL), any = 0;
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(object);
+		CU_ASSERT_EQUAL(memfs_ksize(m, object), rows[i][1]);
+		for (size_t byte = 0; byte < rows[i][0]; byte++)
+			any |= object[byte];
+		CU_ASSERT_EQUAL(any, 0);
+		memset(object, 'S', rows[i][0]);
+		CU_ASSERT_EQUAL(memfs_kfree(task, object), 0);
+		object = memfs_kmalloc_node(task, rows[i][0], MEMFS_GFP_KERNEL | MEMFS___GFP_THISNODE, 1);
+		CU_ASSERT_EQUAL(memfs_page_node(m, memfs_address_page(m, object)), 1);
+		CU_ASSERT_EQUAL(memfs_kfree(task, object), 0);
+	}
+	CU_ASSERT_PTR_NULL(memfs_kmalloc(task, (4 << 20) + 1, MEMFS_GFP_KERNEL));
+	CU_ASSERT_PTR_NULL(memfs_kmalloc_node(task, 8, MEMFS_GFP_KERNEL, 2));
+	CU_ASSERT_EQUAL(memfs_kfree(task, NULL), 0);
+	CU_ASSERT_EQUAL(memfs_kfree(task, &here), -EINVAL);
+	CU_ASSERT_EQUAL(memfs_ksize(m, &here), 0);
+	CU_ASSERT_EQUAL(memfs_kfree(task, memfs_kmalloc(task, 0, MEMFS_GFP_KERNEL)), 0);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	memfs_destroy(m);
+}
+
+static void objects_grow_and_shrink(void)
+{
+	struct memfs *m = create(OPTIONS);
+	struct memfs_task *task = memfs_task_find(m, "default");
+	char *object = memfs_krealloc(task, NULL, 10, MEMFS_GFP_KERNEL), *same, here;
+	size_t size = 10;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(object);
+	memcpy(object, "012345678", 10);
+	for (; size <= 4000000; size *= 7) {
+		object = memfs_krealloc(task, object, size, MEMFS_GFP_KERNEL);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(object);
+		CU_ASSERT(memfs_ksize(m, object) >= size);
+		CU_ASSERT_STRING_EQUAL(object, "012345678");
+	}
+	CU_ASSERT_PTR_NULL(memfs_krealloc(task, object, (size_t)5 << 20, MEMFS_GFP_KERNEL));
+	CU_ASSERT_STRING_EQUAL(object, "012345678");
+	same = memfs_krealloc(task, object, 10, MEMFS_GFP_KERNEL);
+	CU_ASSERT_PTR_EQUAL(same, object);
+	CU_ASSERT_PTR_NULL(memfs_krealloc(task, &here, 10, MEMFS_GFP_KERNEL));
+	CU_ASSERT_EQUAL(memfs_kfree(task, memfs_krealloc(task, same, 0, MEMFS_GFP_KERNEL)), 0);
+	CU_ASSERT_EQUAL(memfs_kfree(task, same), -EINVAL);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	memfs_destroy(m);
+}
+
 /* --- tasks --- */
 
 static void tasks_by_handle(void)
@@ -376,6 +598,7 @@ static void data_is_read_and_written(void)
 /* --- inside a signal handler --- */
 
 static struct memfs_task *handler_task;
+static struct memfs_cache *handler_cache;
 static volatile sig_atomic_t handler_failures, handler_runs;
 
 static void handler(int number)
@@ -388,6 +611,37 @@ static void handler(int number)
 		handler_failures++;
 	else
 		memfs_free_pages(handler_task, pfn, 0);
+}
+
+static void object_handler(int number)
+{
+	void *one = memfs_cache_alloc(handler_task, handler_cache, MEMFS_GFP_ATOMIC);
+	void *other = memfs_kmalloc(handler_task, 100, MEMFS_GFP_ATOMIC);
+
+	(void)number;
+	handler_runs++;
+	if (!one || !other || memfs_cache_free(handler_task, handler_cache, one) ||
+	    memfs_kfree(handler_task, other))
+		handler_failures++;
+}
+
+static void handlers_may_use_objects(void)
+{
+	struct memfs *m = create(OPTIONS);
+	struct sigaction action = { .sa_handler = object_handler }, old;
+
+	handler_task = memfs_task_find(m, "default");
+	handler_runs = handler_failures = 0;
+	CU_ASSERT_EQUAL(memfs_cache_create(m, "c", 200, 0, 0, NULL, &handler_cache), 0);
+	sigaction(SIGUSR1, &action, &old);
+	for (int i = 0; i < 100; i++)
+		raise(SIGUSR1);
+	sigaction(SIGUSR1, &old, NULL);
+	CU_ASSERT_EQUAL(handler_runs, 100);
+	CU_ASSERT_EQUAL(handler_failures, 0);
+	CU_ASSERT_EQUAL(memfs_cache_destroy(m, handler_cache), 0);
+	CU_ASSERT_TRUE(file_is(m, "debug/check", "ok\n"));
+	memfs_destroy(m);
 }
 
 static void handlers_may_allocate(void)
@@ -417,11 +671,20 @@ static const struct unit_test tests[] = {
 	UNIT_TEST(cleared_ranges_are_clear),
 	UNIT_TEST(bad_ranges_are_refused),
 	UNIT_TEST(scattered_pages_are_mapped),
+	UNIT_TEST(caches_hand_out_objects),
+	UNIT_TEST(bulk_is_all_or_none),
+	UNIT_TEST(constructors_are_called),
+	UNIT_TEST(caches_may_be_shared),
+	UNIT_TEST(bad_caches_are_refused),
+	UNIT_TEST(flags_find_double_frees),
+	UNIT_TEST(sizes_have_classes),
+	UNIT_TEST(objects_grow_and_shrink),
 	UNIT_TEST(tasks_by_handle),
 	UNIT_TEST(files_are_read_and_written),
 	UNIT_TEST(failures_say_why),
 	UNIT_TEST(data_is_read_and_written),
 	UNIT_TEST(handlers_may_allocate),
+	UNIT_TEST(handlers_may_use_objects),
 };
 
 UNIT_MAIN("api", tests)

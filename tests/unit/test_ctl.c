@@ -145,7 +145,7 @@ static void test_listing(void)
 		{ "vmalloc", "areas free_space lazy_pages mappings purge " },
 		{ "stats", "all counters/ buddyinfo pagetypeinfo zoneinfo vmstat meminfo vmallocinfo " },
 		{ "debug/fault", "meta_alloc buddy_alloc pcp_refill bulk_node arena_map arena_trim "
-				 "vmalloc_area vmalloc_large vmalloc_map " },
+				 "vmalloc_area vmalloc_large vmalloc_map slab_new sheaf_alloc " },
 	};
 	struct memfs *m = fixture(TWO_NODES);
 
