@@ -10,7 +10,8 @@ _memfs_options() {
 		tune/lowmem_reserve_ratio= tune/percpu_pagelist_high_fraction= tune/numa_stat= tune/numa=
 		tune/bulk_algorithm= tune/pcp_mode= tune/pcp_irq_bypass= tune/init_on_alloc= tune/trim_seconds=
 		tune/vmalloc_large_order= tune/vmalloc_linear= tune/vmalloc_small_pages= tune/vmalloc_lazy_max=
-		tune/vmalloc_max_mappings= tune/tick_ms= tune/max_live_allocations= tune/max_tasks="
+		tune/vmalloc_max_mappings= tune/slab_skip= tune/slab_sheaves= tune/slab_stock_bytes= tune/max_caches=
+		tune/tick_ms= tune/max_live_allocations= tune/max_tasks="
 	topologies="auto host 2x256M:cpus=2 2x1G:cpus=4 1G:cpus=4+256M:cpus=0"
 
 	case $word in
@@ -33,7 +34,11 @@ _memfs_options() {
 	tune/vmalloc_large_order=*)
 		mapfile -t COMPREPLY < <(compgen -P "$done_words${word%%=*}=" -W "bounded off max" -- "${word#*=}")
 		;;
-	tune/numa=* | tune/numa_stat=* | tune/pcp_irq_bypass=* | tune/init_on_alloc=* | tune/vmalloc_linear=*)
+	tune/slab_skip=*)
+		mapfile -t COMPREPLY < <(compgen -P "$done_words${word%%=*}=" -W "visited last none" -- "${word#*=}")
+		;;
+	tune/numa=* | tune/numa_stat=* | tune/pcp_irq_bypass=* | tune/init_on_alloc=* | tune/vmalloc_linear=* | \
+		tune/slab_sheaves=*)
 		mapfile -t COMPREPLY < <(compgen -P "$done_words${word%%=*}=" -W "0 1" -- "${word#*=}")
 		;;
 	tasks/default/policy=*)

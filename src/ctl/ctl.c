@@ -30,6 +30,7 @@ int mf_ctl_create(struct memfs *m)
 		return error;
 	}
 	mf_lock_init(&ctl->lock, MF_LOCK_CTL);
+	pthread_mutex_init(&ctl->slab_knobs, NULL);
 	strcpy(ctl->status, "ok");
 	m->ctl = ctl;
 	return 0;
@@ -41,6 +42,7 @@ void mf_ctl_destroy(struct memfs *m)
 		return;
 	mf_ctl_tree_destroy(m->ctl);
 	mf_lock_destroy(&m->ctl->lock);
+	pthread_mutex_destroy(&m->ctl->slab_knobs);
 	free(m->ctl);
 	m->ctl = NULL;
 }
@@ -99,27 +101,29 @@ int mf_ctl_show_status(struct memfs *m, const struct mf_ctl_node *node, struct m
 
 /* --- objects behind nodes --- */
 
-static bool task_exists(struct memfs *m, const struct mf_ctl_node *node)
+struct mf_ctl_names mf_ctl_names(struct memfs *m, enum mf_ctl_kind kind)
 {
-	const struct mf_named *named;
-	bool exists;
+	struct mf_ctl_names names = { &m->tasks.lock, &m->tasks.table };
 
-	mf_lock_acquire(&m->tasks.lock);
-	named = mf_name_table_find(&m->tasks.table, mf_text_of(node->name));
-	exists = named && named->serial == node->serial;
-	mf_lock_release(&m->tasks.lock);
-	return exists;
+	if (kind == MF_CTL_PER_LIVE)
+		names = (struct mf_ctl_names){ &m->live.lock, &m->live.table };
+	else if (kind == MF_CTL_PER_CACHE)
+		names.table = mf_cache_names(m->slabs, &names.lock);
+	return names;
 }
 
-static bool live_exists(struct memfs *m, const struct mf_ctl_node *node)
+static bool name_exists(struct memfs *m, enum mf_ctl_kind kind, const struct mf_ctl_node *node)
 {
+	struct mf_ctl_names names = mf_ctl_names(m, kind);
 	const struct mf_named *named;
 	bool exists;
 
-	mf_lock_acquire(&m->live.lock);
-	named = mf_name_table_find(&m->live.table, mf_text_of(node->name));
-	exists = named && named->serial == node->serial && ((const struct mf_live *)named)->ready;
-	mf_lock_release(&m->live.lock);
+	mf_lock_acquire(names.lock);
+	named = mf_name_table_find(names.table, mf_text_of(node->name));
+	exists = named && named->serial == node->serial;
+	if (exists && kind == MF_CTL_PER_LIVE)
+		exists = ((const struct mf_live *)named)->ready;
+	mf_lock_release(names.lock);
 	return exists;
 }
 
@@ -130,19 +134,16 @@ static enum mf_ctl_kind named_kind(const struct mf_ctl_node *node)
 
 	if (!node->serial)
 		return MF_CTL_STATIC;
+	if (strncmp(path, "slab/", 5) == 0)
+		return MF_CTL_PER_CACHE;
 	return strncmp(path, "tasks/", 6) == 0 ? MF_CTL_PER_TASK : MF_CTL_PER_LIVE;
 }
 
 bool mf_ctl_alive(struct memfs *m, const struct mf_ctl_node *node)
 {
-	switch (named_kind(node)) {
-	case MF_CTL_PER_TASK:
-		return task_exists(m, node);
-	case MF_CTL_PER_LIVE:
-		return live_exists(m, node);
-	default:
-		return true;
-	}
+	enum mf_ctl_kind kind = named_kind(node);
+
+	return kind == MF_CTL_STATIC || name_exists(m, kind, node);
 }
 
 struct mf_task *mf_ctl_task(struct memfs *m, const struct mf_ctl_node *node)
@@ -165,6 +166,18 @@ struct mf_live *mf_ctl_live(struct memfs *m, const struct mf_ctl_node *node)
 		return NULL;
 	}
 	return live;
+}
+
+struct mf_cache *mf_ctl_cache(struct memfs *m, const struct mf_ctl_node *node)
+{
+	struct mf_cache *cache = mf_cache_get(m->slabs, mf_text_of(node->name));
+
+	/* The name was this node's when it was looked up: if it still is, it was all the time. */
+	if (cache && !name_exists(m, MF_CTL_PER_CACHE, node)) {
+		mf_cache_put(cache);
+		return NULL;
+	}
+	return cache;
 }
 
 uint64_t mf_ctl_event_generation(struct memfs *m, const struct mf_ctl_node *node)
@@ -408,7 +421,7 @@ int mf_ctl_mkdir(struct memfs *m, const struct mf_ctl_node *dir, struct mf_text 
 int mf_ctl_rmdir(struct memfs *m, const struct mf_ctl_node *dir, struct mf_text name)
 {
 	struct mf_outbuf reply = MF_OUTBUF_INIT;
-	char why[256] = "folders are removed in tasks/ and live/ only";
+	char why[256] = "folders are removed in tasks/, live/ and slab/ only";
 	char path[400];
 	int error = -EPERM;
 
@@ -420,6 +433,10 @@ int mf_ctl_rmdir(struct memfs *m, const struct mf_ctl_node *dir, struct mf_text 
 	case MF_CTL_PER_LIVE:
 		why[0] = '\0';
 		error = mf_live_free(m, name, 0, &reply, why, sizeof(why));
+		break;
+	case MF_CTL_PER_CACHE:
+		why[0] = '\0';
+		error = mf_cache_destroy(m->slabs, name, why, sizeof(why));
 		break;
 	default:
 		break;

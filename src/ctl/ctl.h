@@ -7,7 +7,7 @@
  *
  * Patterns: components separated by '/'; "node*" expands to the nodes of the
  * row's set, "{zone}" to a node's populated zones, "{task}", "{live}",
- * "{counter}", "{fault}" to the names of those tables.
+ * "{counter}", "{fault}", "{cache}", "{slabstat}" to the names of those tables.
  *
  * Threads: any.  mf_ctl_lookup, mf_ctl_list and attributes take no engine lock;
  * show and store functions may.
@@ -31,8 +31,8 @@ struct mf_ctl_node {
 	uint16_t dir;		      /* the folder's pattern, or that of the folder the file is in */
 	int16_t node;		      /* NUMA node of a node* component, -1 */
 	int16_t zone;		      /* zone type, -1 */
-	int16_t counter;	      /* enum mf_stat_id or fault point, -1 */
-	uint64_t serial;	      /* serial of the task or allocation named, 0 */
+	int16_t counter;	      /* enum mf_stat_id, mf_slab_stat or fault point, -1 */
+	uint64_t serial;	      /* serial of the task, allocation or cache's name, 0 */
 	uint8_t live_kind;	      /* of the allocation named: enum mf_live_kind */
 	char name[65];		      /* its name, "" */
 	uint64_t inode;		      /* unique, never used again for another object */
@@ -118,7 +118,7 @@ int mf_ctl_store(struct memfs *m, const struct mf_ctl_node *node, const char *by
 		 struct mf_outbuf *reply, struct mf_cancel *cancel);
 bool mf_ctl_waits(const struct mf_ctl_node *node, const char *bytes, size_t length);
 
-/* mkdir and rmdir: tasks/NAME, live/NAME.  -EPERM elsewhere.  Recorded in last_cmd_status. */
+/* mkdir in tasks/, rmdir in tasks/, live/ and slab/.  -EPERM elsewhere.  Recorded in last_cmd_status. */
 int mf_ctl_mkdir(struct memfs *m, const struct mf_ctl_node *dir, struct mf_text name);
 int mf_ctl_rmdir(struct memfs *m, const struct mf_ctl_node *dir, struct mf_text name);
 

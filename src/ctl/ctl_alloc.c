@@ -34,6 +34,11 @@ int mf_ctl_store_vmalloc(struct mf_ctl_command *command)
 	return allocate(command, mf_ctl_parse_vmalloc);
 }
 
+int mf_ctl_store_slab(struct mf_ctl_command *command)
+{
+	return allocate(command, mf_ctl_parse_slab);
+}
+
 int mf_ctl_store_free(struct mf_ctl_command *command)
 {
 	struct mf_text name;

@@ -58,6 +58,14 @@ static int parse_count(struct parse *p, struct mf_text value)
 	return 0;
 }
 
+static int parse_cache(struct parse *p, struct mf_text value)
+{
+	if (!mf_name_is_valid(value))
+		return -EINVAL;
+	p->request->cache = value;
+	return 0;
+}
+
 static int parse_order(struct parse *p, struct mf_text value)
 {
 	uint64_t order;
@@ -201,6 +209,7 @@ static int set_huge(struct parse *p, struct mf_text value)
 }
 
 enum key {
+	KEY_CACHE,
 	KEY_SIZE,
 	KEY_PAGES,
 	KEY_ALIGN,
@@ -222,7 +231,8 @@ enum key {
 
 #define OF_PAGES (1u << MF_LIVE_PAGES)
 #define OF_VMALLOC (1u << MF_LIVE_VMALLOC)
-#define OF_BOTH (OF_PAGES | OF_VMALLOC)
+#define OF_SLAB (1u << MF_LIVE_SLAB)
+#define OF_ALL (OF_PAGES | OF_VMALLOC | OF_SLAB)
 
 static const struct {
 	const char *name;
@@ -230,22 +240,23 @@ static const struct {
 	unsigned commands; /* that take it */
 	int (*parse)(struct parse *p, struct mf_text value);
 } keys[NR_KEYS] = {
-	[KEY_SIZE] = { "size", "bytes, at least 1", OF_VMALLOC, parse_bytes },
+	[KEY_CACHE] = { "cache", "a cache's name", OF_SLAB, parse_cache },
+	[KEY_SIZE] = { "size", "bytes, at least 1", OF_VMALLOC | OF_SLAB, parse_bytes },
 	[KEY_PAGES] = { "pages", "a number of at least 1", OF_VMALLOC, parse_pages },
 	[KEY_ALIGN] = { "align", "a power of two of bytes", OF_VMALLOC, parse_align },
 	[KEY_HUGE] = { "huge", NULL, OF_VMALLOC, set_huge },
-	[KEY_COUNT] = { "count", "a number of at least 1", OF_PAGES, parse_count },
+	[KEY_COUNT] = { "count", "a number of at least 1", OF_PAGES | OF_SLAB, parse_count },
 	[KEY_ORDER] = { "order", "a number in 0..10", OF_PAGES, parse_order },
 	[KEY_VIA] = { "via", "bulk or single", OF_PAGES, parse_via },
-	[KEY_NODE] = { "node", "a node number", OF_BOTH, parse_node },
-	[KEY_POLICY] = { "policy", "a policy", OF_BOTH, parse_policy },
-	[KEY_TASK] = { "task", "a task's name", OF_BOTH, parse_task },
-	[KEY_CPU] = { "cpu", "the number of a CPU that exists", OF_BOTH, parse_cpu },
-	[KEY_GFP] = { "gfp", "flag names joined by |", OF_BOTH, parse_gfp },
+	[KEY_NODE] = { "node", "a node number", OF_ALL, parse_node },
+	[KEY_POLICY] = { "policy", "a policy", OF_PAGES | OF_VMALLOC, parse_policy },
+	[KEY_TASK] = { "task", "a task's name", OF_ALL, parse_task },
+	[KEY_CPU] = { "cpu", "the number of a CPU that exists", OF_ALL, parse_cpu },
+	[KEY_GFP] = { "gfp", "flag names joined by |", OF_ALL, parse_gfp },
 	[KEY_TYPE] = { "type", "unmovable, movable or reclaimable", OF_PAGES, parse_type },
 	[KEY_CONTEXT] = { "context", "task or irq", OF_PAGES, parse_context },
 	[KEY_PARTIAL] = { "partial", NULL, OF_PAGES, set_partial },
-	[KEY_TOUCH] = { "touch", NULL, OF_BOTH, set_touch },
+	[KEY_TOUCH] = { "touch", NULL, OF_PAGES | OF_VMALLOC, set_touch },
 };
 
 static bool saw(const struct parse *p, enum key key)
@@ -261,7 +272,11 @@ static int shown(struct mf_text text)
 
 static int parse_key(struct parse *p, struct mf_text word)
 {
-	static const char *const command_names[] = { "alloc/pages", "alloc/vmalloc" };
+	static const char *const command_names[] = {
+		[MF_LIVE_PAGES] = "alloc/pages",
+		[MF_LIVE_VMALLOC] = "alloc/vmalloc",
+		[MF_LIVE_SLAB] = "alloc/slab",
+	};
 	struct mf_text value = word, name = mf_text_until(&value, '=');
 	bool has_value = name.length < word.length;
 	unsigned i = 0;
@@ -284,11 +299,21 @@ static int parse_key(struct parse *p, struct mf_text word)
 	return error;
 }
 
+/* Of two keys of a command exactly one. */
+static int one_of(struct parse *p, enum mf_live_kind kind, enum key a, enum key b)
+{
+	if (p->kind != kind || saw(p, a) != saw(p, b))
+		return 0;
+	return refuse(p, -EINVAL, saw(p, a) ? "%s= and %s= exclude each other" : "%s= or %s= is needed",
+		      keys[a].name, keys[b].name);
+}
+
 /* What keys mean together. */
 static int combine(struct parse *p)
 {
 	struct mf_live_request *request = p->request;
 	const memfs_gfp both = MEMFS___GFP_MOVABLE | MEMFS___GFP_RECLAIMABLE;
+	int error;
 
 	if (p->via == VIA_BULK && request->page.order)
 		return refuse(p, -EINVAL, "via=bulk is for order 0");
@@ -298,11 +323,12 @@ static int combine(struct parse *p)
 		request->page.gfp = (request->page.gfp & ~both) | p->type;
 	if ((request->page.gfp & both) == both)
 		return refuse(p, -EINVAL, "__GFP_MOVABLE and __GFP_RECLAIMABLE exclude each other");
-	if (p->kind == MF_LIVE_VMALLOC && saw(p, KEY_SIZE) == saw(p, KEY_PAGES))
-		return refuse(p, -EINVAL,
-			      saw(p, KEY_SIZE) ? "size= and pages= exclude each other"
-					       : "size= or pages= is needed");
-	request->bulk = request->page.order == 0 &&
+	error = one_of(p, MF_LIVE_VMALLOC, KEY_SIZE, KEY_PAGES);
+	if (!error)
+		error = one_of(p, MF_LIVE_SLAB, KEY_CACHE, KEY_SIZE);
+	if (error)
+		return error;
+	request->bulk = p->kind != MF_LIVE_SLAB && request->page.order == 0 &&
 			(p->via == VIA_BULK || (p->via == VIA_DEFAULT && request->count > 1));
 	return 0;
 }
@@ -346,6 +372,12 @@ int mf_ctl_parse_vmalloc(const struct mf_topo *topo, struct mf_text text, struct
 			 char *why, size_t why_size)
 {
 	return parse_request(topo, MF_LIVE_VMALLOC, text, out, why, why_size);
+}
+
+int mf_ctl_parse_slab(const struct mf_topo *topo, struct mf_text text, struct mf_live_request *out, char *why,
+		      size_t why_size)
+{
+	return parse_request(topo, MF_LIVE_SLAB, text, out, why, why_size);
 }
 
 /* NOFAIL waits for memory, touch for the host's pages. */

@@ -13,7 +13,8 @@ static const char head[] =
 	"FILES (node* stands for node0, node1, ...; {zone} for a zone; other braces for names)\n\n";
 
 static const char tail[] =
-	"\nmkdir tasks/NAME makes a task, rmdir tasks/NAME ends it; rmdir live/NAME frees an allocation.\n"
+	"\nmkdir tasks/NAME makes a task, rmdir tasks/NAME ends it; rmdir live/NAME frees an allocation,\n"
+	"rmdir slab/NAME destroys a cache that has no objects in use.\n"
 	"Names are 1 to 64 of A-Z a-z 0-9 . _ : -\n\n"
 	"WRITING\n\n"
 	"One write(2) is one command, at whatever offset; it is done whole or refused whole.\n"
@@ -24,7 +25,7 @@ static const char tail[] =
 	"What a file prints can be written back to it.\n"
 	"Why a command failed: read the same descriptor, or last_cmd_status (\"ok\" after a success).\n"
 	"A mkdir of a name that is there and a rmdir of one that is not end in the kernel and leave it as it is.\n"
-	"After a success the same descriptor reads the command's reply, if it has one (alloc/, vmalloc/purge).\n";
+	"After a success the same descriptor reads the command's reply, if it has one (alloc/, slab/, vmalloc/purge).\n";
 
 static const char *access_of(const struct mf_ctl_row *row)
 {
@@ -51,6 +52,9 @@ static void put_counters(struct mf_outbuf *out)
 	for (unsigned i = 0; i < MF_NR_STATS; i++)
 		mf_outbuf_printf(out, "%-24s %-6s  %s\n", mf_stat_rows[i].name, mf_stat_rows[i].unit,
 				 mf_stat_rows[i].help);
+	mf_outbuf_puts(out, "\nCOUNTERS OF A CACHE (slab/CACHE/)\n\n");
+	for (unsigned i = 0; i < MF_NR_SLAB_STATS; i++)
+		mf_outbuf_printf(out, "%-24s %s\n", mf_slab_stat_names[i], mf_slab_stat_help[i]);
 	mf_outbuf_puts(out, "\nFAILURE POINTS (debug/fault/)\n\n");
 	for (unsigned i = 0; i < MF_NR_FAULT_POINTS; i++)
 		mf_outbuf_printf(out, "%-24s %s\n", mf_fault_name(i), mf_fault_help(i));

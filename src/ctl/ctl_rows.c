@@ -26,6 +26,13 @@
 #define TRIGGER(path_, store_, waits_, help_) \
 	{ .path = path_, .mode = 0600, .store = store_, .waits = waits_, .event = QUIET, .since = SINCE, \
 	  .help = help_ }
+/* Of a cache: root's alone, as the kernel has it. */
+#define CACHE_FILE(name_, help_) READ_ROOT("slab/{cache}/" #name_, mf_ctl_show_cache_##name_, help_)
+#define CACHE_KNOB(name_, max_, help_) \
+	{ .path = "slab/{cache}/" #name_, .mode = 0600, .type = MF_CTL_U64, .max = max_, \
+	  .get = mf_ctl_get_cache_##name_, .set = mf_ctl_set_cache_##name_, .event = QUIET, .since = SINCE, \
+	  .help = help_ }
+#define TOTAL(name_, help_) READ("stats/counters/" #name_, mf_ctl_show_total_##name_, help_)
 #define KNOB_NUMBER(name_, min_, max_, help_) \
 	{ .path = "tune/" #name_, .mode = 0644, .type = MF_CTL_U64, .min = min_, .max = max_, \
 	  .get = mf_ctl_get_##name_, .set = mf_ctl_set_##name_, .event = QUIET, .since = SINCE, .help = help_ }
@@ -39,6 +46,7 @@
 
 static const char *const bulk_algorithms[] = { "carryover", "split", NULL };
 static const char *const large_orders[] = { "bounded", "off", "max", NULL }; /* as enum mf_vmalloc_large */
+static const char *const slab_skips[] = { "visited", "last", "none", NULL }; /* as enum mf_slab_skip */
 static const char *const pcp_modes[] = { "rseq", "trylock", "off", NULL };   /* as enum mf_pcp_mode */
 
 const struct mf_ctl_row mf_ctl_rows[] = {
@@ -118,15 +126,19 @@ const struct mf_ctl_row mf_ctl_rows[] = {
 	TRIGGER("alloc/vmalloc", mf_ctl_store_vmalloc, mf_ctl_alloc_waits,
 		"NAME size=BYTES|pages=N [align=BYTES] [node=N] [policy=P] [task=T] [cpu=C] [gfp=FLAGS] [huge] "
 		"[touch]: allocate a range that is contiguous for its user; sizes take K M G T."),
+	TRIGGER("alloc/slab", mf_ctl_store_slab, mf_ctl_alloc_waits,
+		"NAME cache=CACHE|size=BYTES [count=N] [node=N] [task=T] [cpu=C] [gfp=FLAGS]: allocate objects, of "
+		"a cache or of kmalloc by size; sizes take K M G T."),
 	TRIGGER("alloc/free", mf_ctl_store_free, NULL,
-		"NAME [count=N]: free all, or the last N blocks; a vmalloc only as a whole."),
+		"NAME [count=N]: free all, or the last N blocks or objects; a vmalloc only as a whole."),
 	TRIGGER("alloc/drain", mf_ctl_store_drain, NULL, "1 or nodeN: per-CPU lists back to the zones."),
 	TRIGGER("alloc/trim", mf_ctl_store_trim, NULL, "1: free memory back to the host now."),
 
-	READ("live/{live}/kind", mf_ctl_show_kind, "What the allocation is: pages or vmalloc."),
+	READ("live/{live}/kind", mf_ctl_show_kind, "What the allocation is: pages, vmalloc or slab."),
 	READ("live/{live}/task", mf_ctl_show_live_task, "The task that allocated."),
 	READ("live/{live}/policy", mf_ctl_show_live_policy, "The policy that placed it, or node=N."),
-	READ("live/{live}/order", mf_ctl_show_order, "Order of its blocks; 0 for a vmalloc."),
+	READ("live/{live}/order", mf_ctl_show_order,
+	     "Order of its blocks; of its cache's slabs; 0 for a vmalloc."),
 	READ("live/{live}/pages", mf_ctl_show_pages, "Pages it holds."),
 	READ("live/{live}/bytes", mf_ctl_show_bytes, "Bytes it holds."),
 	{ .path = "live/{live}/address",
@@ -136,6 +148,13 @@ const struct mf_ctl_row mf_ctl_rows[] = {
 	  .live_kinds = 1u << MF_LIVE_VMALLOC,
 	  .since = SINCE,
 	  .help = "Where the range of a vmalloc starts, in the memory of the program that serves it." },
+	{ .path = "live/{live}/cache",
+	  .mode = 0444,
+	  .show = mf_ctl_show_live_cache,
+	  .event = QUIET,
+	  .live_kinds = 1u << MF_LIVE_SLAB,
+	  .since = SINCE,
+	  .help = "The cache its objects are of; - if they are too large for one." },
 	READ("live/{live}/placement", mf_ctl_show_placement, "Pages by node."),
 	READ("live/{live}/map", mf_ctl_show_map, "Contiguous runs: index pfn pages node zone."),
 	{ .path = "live/{live}/data",
@@ -159,8 +178,68 @@ const struct mf_ctl_row mf_ctl_rows[] = {
 	TRIGGER("vmalloc/purge", mf_ctl_store_purge, NULL,
 		"1: ranges freed lazily, and parked ones, back to the zones now."),
 
+	TRIGGER("slab/create", mf_ctl_store_cache_create, NULL,
+		"NAME size=BYTES [align=BYTES] [flags=a,b]: make a cache; flags hwcache_align, reclaim_account, "
+		"no_merge, poison, red_zone, store_user, typesafe_by_rcu, consistency; one of the same shape is shared."),
+	CACHE_FILE(aliases, "Names the cache has beside the first."),
+	CACHE_FILE(align, "Bytes every object is aligned to."),
+	CACHE_FILE(alloc_traces, "Who allocated the objects in use, with store_user."),
+	CACHE_FILE(cache_dma, "1: from zone DMA; always 0."),
+	CACHE_KNOB(cpu_partial, 1u << 30,
+		   "Objects a CPU may keep in partial slabs; a write empties the CPUs."),
+	CACHE_FILE(cpu_slabs, "Slabs with the CPUs, by node."),
+	CACHE_FILE(ctor, "The constructor: caches made by files have none."),
+	CACHE_FILE(destroy_by_rcu, "1: made with typesafe_by_rcu."),
+	CACHE_FILE(free_traces, "Who freed the objects last, with store_user."),
+	CACHE_FILE(hwcache_align, "1: objects stand on cache lines of their own."),
+	CACHE_KNOB(min_partial, UINT32_MAX, "Empty slabs a node keeps."),
+	CACHE_FILE(object_size, "Bytes of an object as asked for."),
+	CACHE_FILE(objects, "Objects in use or with a CPU, by node."),
+	CACHE_FILE(objects_partial, "The same in slabs on the nodes' partial lists."),
+	CACHE_FILE(objs_per_slab, "Objects in a slab of the usual order."),
+	CACHE_FILE(order, "The usual order of its slabs."),
+	CACHE_FILE(partial, "Slabs on the nodes' partial lists."),
+	CACHE_FILE(poison, "1: the pattern in free objects is checked."),
+	CACHE_FILE(reclaim_account, "1: made with reclaim_account."),
+	CACHE_FILE(red_zone, "1: the patterns around objects are checked."),
+	{ .path = "slab/{cache}/remote_node_defrag_ratio",
+	  .mode = 0600,
+	  .show = mf_ctl_show_defrag_ratio,
+	  .store = mf_ctl_store_defrag_ratio,
+	  .event = QUIET,
+	  .since = SINCE,
+	  .help = "How often, in percent, other nodes' partial slabs are looked for before a new slab is made; "
+		  "0..100." },
+	CACHE_FILE(sanity_checks, "1: every free is checked."),
+	CACHE_KNOB(sheaf_capacity, 254,
+		   "Objects in a CPU's array of them, 0 no arrays; a write empties the CPUs."),
+	TRIGGER("slab/{cache}/shrink", mf_ctl_store_shrink, NULL,
+		"1: what CPUs and nodes hold back goes to the slabs, and empty slabs to the zones."),
+	CACHE_FILE(slab_size, "Bytes from one object to the next."),
+	CACHE_FILE(slabs, "Slabs, by node."),
+	CACHE_FILE(slabs_cpu_partial, "Objects, estimated, and slabs on the CPUs' partial lists, by CPU."),
+	CACHE_FILE(store_user, "1: who allocated and freed each object is kept."),
+	CACHE_FILE(total_objects, "Objects there is room for in its slabs, by node."),
+	CACHE_FILE(trace, "1: every call is logged; always 0."),
+	CACHE_FILE(usersize, "Bytes of an object that users copy; 0 but for kmalloc."),
+	TRIGGER("slab/{cache}/validate", mf_ctl_store_validate, NULL,
+		"1: check every object now, of a cache with debugging."),
+	{ .path = "slab/{cache}/{slabstat}",
+	  .mode = 0600,
+	  .show = mf_ctl_show_slab_stat,
+	  .store = mf_ctl_store_slab_stat,
+	  .event = QUIET,
+	  .since = SINCE,
+	  .help = "One counter of the cache, the sum and by CPU; a write that begins with 0 clears it." },
+
 	READ_EVENT("stats/all", mf_ctl_show_all, MF_EVENT_STATS, "Every counter and level: name value."),
 	READ("stats/counters/{counter}", mf_ctl_show_counter, "One counter, summed over all zones."),
+	TOTAL(partial_search, "Searches of other nodes' partial slabs, by all caches there are."),
+	TOTAL(partial_probe, "Lists looked at in these searches."),
+	TOTAL(partial_probe_skipped, "List looks saved in these searches."),
+	TOTAL(partial_remote_hit, "Searches that found a slab."),
+	TOTAL(slab_caches, "Caches there are, each once however many names it has."),
+	TOTAL(slab_pages, "Pages of slabs."),
 	READ("stats/buddyinfo", mf_ctl_show_buddyinfo,
 	     "Free blocks by zone and order, in the kernel's format."),
 	READ("stats/pagetypeinfo", mf_ctl_show_pagetypeinfo,
@@ -169,6 +248,7 @@ const struct mf_ctl_row mf_ctl_rows[] = {
 	     "Zones, watermarks and per-CPU lists, in the kernel's format."),
 	READ("stats/vmstat", mf_ctl_show_vmstat, "Counters, in the kernel's format."),
 	READ("stats/meminfo", mf_ctl_show_meminfo, "Memory, in the kernel's format."),
+	READ_ROOT("stats/slabinfo", mf_ctl_show_slabinfo, "Caches, in the kernel's format, version 2.1."),
 	READ_ROOT("stats/vmallocinfo", mf_ctl_show_vmallocinfo,
 		  "Ranges in use and those freed lazily, in the kernel's format."),
 
@@ -194,6 +274,13 @@ const struct mf_ctl_row mf_ctl_rows[] = {
 	KNOB_NUMBER(vmalloc_lazy_max, 0, UINT32_MAX,
 		    "Pages freed lazily before a purge; 0: purge at every free."),
 	KNOB_NUMBER(vmalloc_max_mappings, 0, UINT32_MAX, "Runs and guards that may be mapped at once."),
+	KNOB_CHOICE(
+		slab_skip, slab_skips,
+		"Search of other nodes' slabs: each node once, only the last one left out, or zone by zone."),
+	KNOB_BOOL(slab_sheaves, "1: per-CPU arrays of objects above the CPU slabs; 0: the layers alone."),
+	KNOB_NUMBER(slab_stock_bytes, 0, UINT64_C(1) << 40,
+		    "Bytes of objects that a node keeps in full arrays, a cache."),
+	KNOB_NUMBER(max_caches, 1, 65535, "How many names of caches there may be."),
 	KNOB_BOOL(numa, "0: no policy is looked up and no NUMA statistics are kept."),
 	KNOB_BOOL(init_on_alloc, "1: every page is cleared when it is handed out."),
 	KNOB_NUMBER(trim_seconds, 0, 32767, "Free lines idle for so long go back to the host; 0 never."),

@@ -2,7 +2,8 @@
 /*
  * stats/: every counter, and the kernel's views of them.
  *
- * Locks: live.lock and tasks.lock for one count each, and what mf_vmalloc_info takes.
+ * Locks: live.lock and tasks.lock for one count each, and what mf_vmalloc_info
+ * and the walk over the caches take.
  */
 #include "ctl/ctl_internal.h"
 #include "ctl/render.h"
@@ -24,6 +25,22 @@ static uint64_t count_names(struct mf_lock *lock, const struct mf_name_table *ta
 	count = table->count;
 	mf_lock_release(lock);
 	return count;
+}
+
+static void put_slab_totals(struct memfs *m, struct mf_outbuf *out)
+{
+	static const char *const names[MF_CTL_NR_SLAB_SUMS] = {
+#define SUM_NAME(name) [MF_CTL_SLAB_SUM_##name] = #name,
+		MF_CTL_SLAB_SUMS(SUM_NAME)
+#undef SUM_NAME
+	};
+	struct mf_ctl_slab_totals totals;
+
+	mf_ctl_slab_totals(m, &totals);
+	for (unsigned i = 0; i < MF_CTL_NR_SLAB_SUMS; i++)
+		mf_outbuf_printf(out, "%s %" PRIu64 "\n", names[i], totals.sum[i]);
+	mf_outbuf_printf(out, "slab_caches %" PRIu64 "\nslab_pages %" PRIu64 "\n", totals.caches,
+			 totals.pages);
 }
 
 /* Levels, behind the counters: what is where now. */
@@ -50,6 +67,7 @@ static void put_gauges(struct memfs *m, struct mf_outbuf *out)
 	mf_outbuf_printf(out, "vmalloc_used_pages %" PRIu64 "\nvmalloc_lazy_pages %" PRIu64 "\n",
 			 ranges.used_pages, ranges.lazy_pages);
 	mf_outbuf_printf(out, "vmalloc_mappings %" PRIu64 "\n", ranges.mappings);
+	put_slab_totals(m, out);
 }
 
 int mf_ctl_show_all(struct memfs *m, const struct mf_ctl_node *node, struct mf_outbuf *out)
@@ -74,4 +92,5 @@ SHOW_RENDERED(pagetypeinfo)
 SHOW_RENDERED(zoneinfo)
 SHOW_RENDERED(vmstat)
 SHOW_RENDERED(meminfo)
+SHOW_RENDERED(slabinfo)
 SHOW_RENDERED(vmallocinfo)

@@ -5,10 +5,11 @@
  * names of one folder, or one look into a table (node numbers, hashed names).
  *
  * Inode numbers: kind << 56 | object << FILE_BITS | file.  "file" is the row or the
- * folder's code, "object" the node, zone, counter or the serial of the task or
- * allocation; serials are never used again, so neither are inodes.
+ * folder's code, "object" the node, zone, counter or the serial of the task,
+ * the allocation or the name of the cache (with a counter of it: both); serials
+ * are never used again, so neither are inodes.
  *
- * Locks: tasks.lock or live.lock, for one step in the table of names.
+ * Locks: that of a table of names (tasks, live, caches), for one step in it.
  */
 #include "ctl/ctl_internal.h"
 
@@ -19,7 +20,10 @@
 
 #define ROOT_INODE 1
 #define FILE_BITS 12			   /* of an inode number */
+#define STAT_BITS 6			   /* of an object's number: which counter of a cache */
 #define DYNAMIC_CURSOR (UINT64_C(1) << 40) /* cursors of a wildcard's names stand above this */
+
+_Static_assert(MF_NR_SLAB_STATS <= 1 << STAT_BITS, "the counters of a cache have inode numbers");
 
 /* --- patterns --- */
 
@@ -66,6 +70,7 @@ static enum mf_ctl_kind kind_of(struct mf_text part)
 		[MF_CTL_PER_NODE] = "node*",	    [MF_CTL_PER_ZONE] = "{zone}",
 		[MF_CTL_PER_TASK] = "{task}",	    [MF_CTL_PER_LIVE] = "{live}",
 		[MF_CTL_PER_COUNTER] = "{counter}", [MF_CTL_PER_FAULT] = "{fault}",
+		[MF_CTL_PER_CACHE] = "{cache}",	    [MF_CTL_PER_SLAB_STAT] = "{slabstat}",
 	};
 
 	for (unsigned kind = MF_CTL_PER_NODE; kind < sizeof(wildcards) / sizeof(wildcards[0]); kind++)
@@ -210,7 +215,10 @@ static uint64_t object_number(const struct mf_ctl_node *node, enum mf_ctl_kind k
 		return (uint64_t)node->counter;
 	case MF_CTL_PER_TASK:
 	case MF_CTL_PER_LIVE:
+	case MF_CTL_PER_CACHE:
 		return node->serial;
+	case MF_CTL_PER_SLAB_STAT:
+		return node->serial << STAT_BITS | (uint64_t)node->counter;
 	case MF_CTL_STATIC:
 		break;
 	}
@@ -244,19 +252,32 @@ bool mf_ctl_is_dir(const struct mf_ctl_node *node)
 
 enum mf_ctl_kind mf_ctl_children(const struct mf_ctl_node *dir)
 {
-	unsigned row = dir->dir / MF_CTL_MAX_DEPTH, depth = dir->dir % MF_CTL_MAX_DEPTH;
+	unsigned first = dir->dir / MF_CTL_MAX_DEPTH, depth = dir->dir % MF_CTL_MAX_DEPTH;
+	const char *folder = mf_ctl_rows[first].path;
 
-	return depth && !dir->row ? kind_of(component(mf_ctl_rows[row].path, depth)) : MF_CTL_STATIC;
+	if (!depth || dir->row)
+		return MF_CTL_STATIC;
+	/* Fixed files may stand before them. */
+	for (size_t row = first; row < mf_nr_ctl_rows && lies_below(mf_ctl_rows[row].path, folder, depth);
+	     row++)
+		switch (kind_of(component(mf_ctl_rows[row].path, depth))) {
+		case MF_CTL_PER_TASK:
+			return MF_CTL_PER_TASK;
+		case MF_CTL_PER_LIVE:
+			return MF_CTL_PER_LIVE;
+		case MF_CTL_PER_CACHE:
+			return MF_CTL_PER_CACHE;
+		default:
+			break;
+		}
+	return MF_CTL_STATIC;
 }
 
 unsigned mf_ctl_mode(const struct mf_ctl_node *node)
 {
-	enum mf_ctl_kind children;
-
 	if (node->row)
 		return node->row->mode;
-	children = mf_ctl_children(node);
-	return children == MF_CTL_PER_TASK || children == MF_CTL_PER_LIVE ? 0755 : 0555;
+	return mf_ctl_children(node) != MF_CTL_STATIC ? 0755 : 0555;
 }
 
 static void print_component(const struct mf_ctl_node *node, struct mf_text part, struct mf_outbuf *out)
@@ -270,6 +291,7 @@ static void print_component(const struct mf_ctl_node *node, struct mf_text part,
 		return;
 	case MF_CTL_PER_TASK:
 	case MF_CTL_PER_LIVE:
+	case MF_CTL_PER_CACHE:
 		mf_outbuf_puts(out, node->name);
 		return;
 	case MF_CTL_PER_COUNTER:
@@ -277,6 +299,9 @@ static void print_component(const struct mf_ctl_node *node, struct mf_text part,
 		return;
 	case MF_CTL_PER_FAULT:
 		mf_outbuf_puts(out, mf_fault_name((enum mf_fault_point)node->counter));
+		return;
+	case MF_CTL_PER_SLAB_STAT:
+		mf_outbuf_puts(out, mf_slab_stat_names[node->counter]);
 		return;
 	case MF_CTL_STATIC:
 		break;
@@ -340,13 +365,14 @@ static bool match_node(struct mf_text name, mf_nodemask nodes, int16_t *out)
 	return true;
 }
 
-static bool match_named(struct mf_lock *lock, const struct mf_name_table *table, bool live,
-			struct mf_text name, struct mf_ctl_node *out)
+static bool match_named(struct memfs *m, enum mf_ctl_kind kind, struct mf_text name, struct mf_ctl_node *out)
 {
+	struct mf_ctl_names names = mf_ctl_names(m, kind);
+	bool live = kind == MF_CTL_PER_LIVE;
 	const struct mf_named *found;
 
-	mf_lock_acquire(lock);
-	found = mf_name_table_find(table, name);
+	mf_lock_acquire(names.lock);
+	found = mf_name_table_find(names.table, name);
 	if (found && live && !((const struct mf_live *)found)->ready)
 		found = NULL;
 	if (found) {
@@ -355,8 +381,41 @@ static bool match_named(struct mf_lock *lock, const struct mf_name_table *table,
 		if (live)
 			out->live_kind = (uint8_t)((const struct mf_live *)found)->kind;
 	}
-	mf_lock_release(lock);
+	mf_lock_release(names.lock);
 	return found;
+}
+
+/* Counters of all kinds: how many there are of a kind, and their names. */
+static unsigned nr_counters(enum mf_ctl_kind kind)
+{
+	switch (kind) {
+	case MF_CTL_PER_FAULT:
+		return MF_NR_FAULT_POINTS;
+	case MF_CTL_PER_SLAB_STAT:
+		return MF_NR_SLAB_STATS;
+	default:
+		return MF_NR_STATS;
+	}
+}
+
+static const char *counter_name(enum mf_ctl_kind kind, unsigned i)
+{
+	switch (kind) {
+	case MF_CTL_PER_FAULT:
+		return mf_fault_name(i);
+	case MF_CTL_PER_SLAB_STAT:
+		return mf_slab_stat_names[i];
+	default:
+		return mf_stat_rows[i].name;
+	}
+}
+
+static bool match_counter(enum mf_ctl_kind kind, struct mf_text name, struct mf_ctl_node *out)
+{
+	for (unsigned i = 0; i < nr_counters(kind); i++)
+		if (mf_text_is(name, counter_name(kind, i)))
+			out->counter = (int16_t)i;
+	return out->counter >= 0;
 }
 
 static bool match_wildcard(struct memfs *m, const struct mf_ctl_entry *entry, struct mf_text name,
@@ -371,19 +430,13 @@ static bool match_wildcard(struct memfs *m, const struct mf_ctl_entry *entry, st
 				out->zone = (int16_t)zone;
 		return out->zone >= 0;
 	case MF_CTL_PER_TASK:
-		return match_named(&m->tasks.lock, &m->tasks.table, false, name, out);
 	case MF_CTL_PER_LIVE:
-		return match_named(&m->live.lock, &m->live.table, true, name, out);
+	case MF_CTL_PER_CACHE:
+		return match_named(m, entry->kind, name, out);
 	case MF_CTL_PER_COUNTER:
-		for (unsigned i = 0; i < MF_NR_STATS; i++)
-			if (mf_text_is(name, mf_stat_rows[i].name))
-				out->counter = (int16_t)i;
-		return out->counter >= 0;
 	case MF_CTL_PER_FAULT:
-		for (unsigned i = 0; i < MF_NR_FAULT_POINTS; i++)
-			if (mf_text_is(name, mf_fault_name(i)))
-				out->counter = (int16_t)i;
-		return out->counter >= 0;
+	case MF_CTL_PER_SLAB_STAT:
+		return match_counter(entry->kind, name, out);
 	case MF_CTL_STATIC:
 		break;
 	}
@@ -487,16 +540,13 @@ static void list_zones(const struct listing *list, uint64_t position)
 
 static void list_counters(const struct listing *list, uint64_t position)
 {
-	bool faults = list->entry->kind == MF_CTL_PER_FAULT;
-	unsigned count = faults ? (unsigned)MF_NR_FAULT_POINTS : (unsigned)MF_NR_STATS;
+	enum mf_ctl_kind kind = list->entry->kind;
 	struct mf_ctl_node child;
 
-	for (unsigned i = (unsigned)position; i < count; i++) {
-		const char *name = faults ? mf_fault_name(i) : mf_stat_rows[i].name;
-
+	for (unsigned i = (unsigned)position; i < nr_counters(kind); i++) {
 		become(list->dir, list->entry, &child);
 		child.counter = (int16_t)i;
-		if (!emit_child(list, &child, name, i + 1))
+		if (!emit_child(list, &child, counter_name(kind, i), i + 1))
 			return;
 	}
 }
@@ -513,13 +563,12 @@ struct name_copy {
 static unsigned copy_names(const struct listing *list, uint64_t *position, struct name_copy *copies)
 {
 	bool live = list->entry->kind == MF_CTL_PER_LIVE;
-	struct mf_lock *lock = live ? &list->m->live.lock : &list->m->tasks.lock;
-	const struct mf_name_table *table = live ? &list->m->live.table : &list->m->tasks.table;
+	struct mf_ctl_names names = mf_ctl_names(list->m, list->entry->kind);
 	const struct mf_named *named;
 	unsigned count = 0;
 
-	mf_lock_acquire(lock);
-	for (named = mf_name_table_after(table, *position); named && count < NAMES_AT_ONCE;
+	mf_lock_acquire(names.lock);
+	for (named = mf_name_table_after(names.table, *position); named && count < NAMES_AT_ONCE;
 	     named = named->newer) {
 		*position = named->serial;
 		if (live && !((const struct mf_live *)named)->ready)
@@ -528,8 +577,19 @@ static unsigned copy_names(const struct listing *list, uint64_t *position, struc
 		copies[count].live_kind = live ? (uint8_t)((const struct mf_live *)named)->kind : 0;
 		memcpy(copies[count++].name, named->name, sizeof(copies->name));
 	}
-	mf_lock_release(lock);
+	mf_lock_release(names.lock);
 	return count;
+}
+
+/* A cache that a library user has called "create" stands behind the file of that name. */
+static bool is_hidden(const struct listing *list, const char *name)
+{
+	const struct mf_ctl_folder *folder = &list->m->ctl->folders[list->dir->dir];
+
+	for (unsigned i = 0; i < folder->nr_static; i++)
+		if (mf_text_is(folder->entries[i].name, name))
+			return true;
+	return false;
 }
 
 static void list_named(const struct listing *list, uint64_t position)
@@ -540,6 +600,8 @@ static void list_named(const struct listing *list, uint64_t position)
 
 	while ((count = copy_names(list, &position, copies)) > 0)
 		for (unsigned i = 0; i < count; i++) {
+			if (is_hidden(list, copies[i].name))
+				continue;
 			become(list->dir, list->entry, &child);
 			child.serial = copies[i].serial;
 			child.live_kind = copies[i].live_kind;
@@ -560,10 +622,12 @@ static void list_wildcard(const struct listing *list, uint64_t position)
 		break;
 	case MF_CTL_PER_TASK:
 	case MF_CTL_PER_LIVE:
+	case MF_CTL_PER_CACHE:
 		list_named(list, position);
 		break;
 	case MF_CTL_PER_COUNTER:
 	case MF_CTL_PER_FAULT:
+	case MF_CTL_PER_SLAB_STAT:
 		list_counters(list, position);
 		break;
 	case MF_CTL_STATIC:

@@ -5,7 +5,8 @@
  *
  * Lock: MF_LOCK_CONFIG around every change, so that two writers of different
  * knobs do not undo each other, and around every look, so that nobody copies a
- * set of knobs that is half written.
+ * set of knobs that is half written.  The knobs of slab are single words, and
+ * their changes empty CPUs, with no ranked lock held: mf_ctl.slab_knobs instead.
  */
 #include "ctl/ctl_internal.h"
 
@@ -113,6 +114,36 @@ VMALLOC_KNOB(vmalloc_linear, linear)
 VMALLOC_KNOB(vmalloc_small_pages, small_pages)
 VMALLOC_KNOB(vmalloc_lazy_max, lazy_max)
 VMALLOC_KNOB(vmalloc_max_mappings, max_mappings)
+
+/* --- knobs of slab --- */
+
+#define SLAB_KNOB(name, field) \
+	uint64_t mf_ctl_get_##name(struct memfs *m, const struct mf_ctl_node *node) \
+	{ \
+		struct mf_slab_knobs knobs; \
+\
+		(void)node; \
+		mf_slabs_get_knobs(m->slabs, &knobs); \
+		return (uint64_t)knobs.field; \
+	} \
+\
+	int mf_ctl_set_##name(struct mf_ctl_command *command, uint64_t value) \
+	{ \
+		struct memfs *m = command->m; \
+		struct mf_slab_knobs knobs; \
+\
+		pthread_mutex_lock(&m->ctl->slab_knobs); \
+		mf_slabs_get_knobs(m->slabs, &knobs); \
+		knobs.field = (__typeof__(knobs.field))value; \
+		mf_slabs_set_knobs(m->slabs, &knobs); \
+		pthread_mutex_unlock(&m->ctl->slab_knobs); \
+		return 0; \
+	}
+
+SLAB_KNOB(slab_skip, skip)
+SLAB_KNOB(slab_sheaves, sheaves)
+SLAB_KNOB(slab_stock_bytes, stock_bytes)
+SLAB_KNOB(max_caches, max_caches)
 
 /* --- lowmem_reserve_ratio: as many numbers as zone types --- */
 

@@ -141,6 +141,17 @@ static void put_counters(void)
 	}
 }
 
+static void put_slab_counters(void)
+{
+	fputs(".SH COUNTERS OF A CACHE\nIn\n.BR slab/CACHE/ .\n", stdout);
+	for (unsigned i = 0; i < MF_NR_SLAB_STATS; i++) {
+		put_tag(mf_slab_stat_names[i]);
+		putchar('\n');
+		put(mf_slab_stat_help[i]);
+		putchar('\n');
+	}
+}
+
 static void put_fault_points(void)
 {
 	fputs(".SH FAILURE POINTS\nIn\n.BR debug/fault/ .\n", stdout);
@@ -157,6 +168,7 @@ int main(void)
 	fputs(head, stdout);
 	put_files();
 	put_counters();
+	put_slab_counters();
 	put_fault_points();
 	fputs(tail, stdout);
 	return fflush(stdout) || ferror(stdout);

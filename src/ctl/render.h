@@ -29,8 +29,10 @@ enum mf_vm_value {
 	MF_VM_ALLOCSTALL = MF_VM_PGALLOC + MF_NR_ZONE_TYPES,
 	MF_VM_PGFREE = MF_VM_ALLOCSTALL + MF_NR_ZONE_TYPES,
 	MF_VM_MANAGED,
-	MF_VM_PCP,	/* on per-CPU lists */
-	MF_VM_VMALLOC,	/* in ranges of vmalloc */
+	MF_VM_PCP,		/* on per-CPU lists */
+	MF_VM_VMALLOC,		/* in ranges of vmalloc */
+	MF_VM_SLAB_RECLAIMABLE, /* of slabs, by their caches' flag */
+	MF_VM_SLAB_UNRECLAIMABLE,
 	MF_VM_RESERVED, /* high mark and largest protection: not available to everybody */
 	MF_NR_VM_VALUES,
 };
@@ -71,6 +73,7 @@ int mf_render_pagetypeinfo(struct memfs *m, struct mf_outbuf *out);
 int mf_render_zoneinfo(struct memfs *m, struct mf_outbuf *out);
 int mf_render_vmstat(struct memfs *m, struct mf_outbuf *out);
 int mf_render_meminfo(struct memfs *m, struct mf_outbuf *out);
+int mf_render_slabinfo(struct memfs *m, struct mf_outbuf *out);
 int mf_render_vmallocinfo(struct memfs *m, struct mf_outbuf *out);
 int mf_render_node_meminfo(struct memfs *m, int node, struct mf_outbuf *out);
 int mf_render_node_vmstat(struct memfs *m, int node, struct mf_outbuf *out);

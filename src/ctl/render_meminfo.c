@@ -15,6 +15,9 @@ enum mem_value {
 	MEM_AVAILABLE,
 	MEM_USED,
 	MEM_PAGEBLOCK,
+	MEM_SLAB,
+	MEM_SLAB_RECLAIMABLE,
+	MEM_SLAB_UNRECLAIMABLE,
 	MEM_VMALLOC_TOTAL,
 	MEM_VMALLOC_USED,
 	MEM_NR_VALUES
@@ -56,10 +59,10 @@ static const struct mem_line machine_lines[] = {
 	KB("AnonPages"),
 	KB("Mapped"),
 	KB("Shmem"),
-	KB("KReclaimable"),
-	KB("Slab"),
-	KB("SReclaimable"),
-	KB("SUnreclaim"),
+	{ "KReclaimable", MEM_SLAB_RECLAIMABLE, true },
+	{ "Slab", MEM_SLAB, true },
+	{ "SReclaimable", MEM_SLAB_RECLAIMABLE, true },
+	{ "SUnreclaim", MEM_SLAB_UNRECLAIMABLE, true },
 	KB("KernelStack"),
 	KB("PageTables"),
 	KB("SecPageTables"),
@@ -121,10 +124,10 @@ static const struct mem_line node_lines[] = {
 	KB("NFS_Unstable"),
 	KB("Bounce"),
 	KB("WritebackTmp"),
-	KB("KReclaimable"),
-	KB("Slab"),
-	KB("SReclaimable"),
-	KB("SUnreclaim"),
+	{ "KReclaimable", MEM_SLAB_RECLAIMABLE, true },
+	{ "Slab", MEM_SLAB, true },
+	{ "SReclaimable", MEM_SLAB_RECLAIMABLE, true },
+	{ "SUnreclaim", MEM_SLAB_UNRECLAIMABLE, true },
 	KB("AnonHugePages"),
 	KB("ShmemHugePages"),
 	KB("ShmemPmdMapped"),
@@ -165,6 +168,9 @@ static int collect(struct memfs *m, int node, uint64_t *values)
 	values[MEM_AVAILABLE] = pages_to_kb(free > reserved ? free - reserved : 0);
 	values[MEM_USED] = pages_to_kb(numbers.of[MF_VM_MANAGED] - free);
 	values[MEM_PAGEBLOCK] = pages_to_kb(MF_PAGEBLOCK_PAGES);
+	values[MEM_SLAB_RECLAIMABLE] = pages_to_kb(numbers.of[MF_VM_SLAB_RECLAIMABLE]);
+	values[MEM_SLAB_UNRECLAIMABLE] = pages_to_kb(numbers.of[MF_VM_SLAB_UNRECLAIMABLE]);
+	values[MEM_SLAB] = values[MEM_SLAB_RECLAIMABLE] + values[MEM_SLAB_UNRECLAIMABLE];
 	mf_vmalloc_info(m->vmalloc, &ranges);
 	values[MEM_VMALLOC_TOTAL] = ranges.size >> 10;
 	values[MEM_VMALLOC_USED] = pages_to_kb(ranges.used_pages);

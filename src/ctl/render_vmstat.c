@@ -54,8 +54,8 @@ const struct mf_vm_item mf_vm_node_items[] = {
 	ZERO(nr_inactive_file),
 	ZERO(nr_active_file),
 	ZERO(nr_unevictable),
-	ZERO(nr_slab_reclaimable),
-	ZERO(nr_slab_unreclaimable),
+	{ "nr_slab_reclaimable", MF_VM_SLAB_RECLAIMABLE },
+	{ "nr_slab_unreclaimable", MF_VM_SLAB_UNRECLAIMABLE },
 	ZERO(nr_isolated_anon),
 	ZERO(nr_isolated_file),
 	ZERO(workingset_nodes),
@@ -326,6 +326,8 @@ void mf_vm_add_node(const struct mf_vm_snapshot *snapshot, int node, struct mf_v
 			if (mf_page_zone_info(snapshot->m->page, mf_zone_index(id, type), &zone))
 				mf_vm_add_zone(snapshot, &zone, numbers);
 		numbers->of[MF_VM_VMALLOC] += snapshot->vmalloc[id];
+		numbers->of[MF_VM_SLAB_RECLAIMABLE] += mf_slabs_pages(snapshot->m->slabs, true, id);
+		numbers->of[MF_VM_SLAB_UNRECLAIMABLE] += mf_slabs_pages(snapshot->m->slabs, false, id);
 	}
 }
 

@@ -130,11 +130,29 @@ static int add_name(struct mf_slabs *slabs, struct mf_cache *cache, struct mf_te
 	return 0;
 }
 
+/* The oldest name that is left is the cache's own from now on: who goes through the caches finds it by that. */
+static void pass_on(struct mf_slabs *slabs, const struct mf_cache *cache)
+{
+	for (struct mf_named *at = slabs->names.oldest; at; at = at->newer) {
+		struct mf_cache_name *entry = (struct mf_cache_name *)at;
+
+		if (entry->cache == cache) {
+			entry->alias = false;
+			return;
+		}
+	}
+}
+
 static void drop_name(struct mf_slabs *slabs, struct mf_cache_name *entry)
 {
-	entry->cache->names--;
+	struct mf_cache *cache = entry->cache;
+	bool own = !entry->alias;
+
+	cache->names--;
 	mf_name_table_remove(&slabs->names, &entry->named);
 	free(entry);
+	if (own && cache->names)
+		pass_on(slabs, cache);
 }
 
 static int take_id(struct mf_slabs *slabs, struct mf_cache *cache)
@@ -490,13 +508,14 @@ static uint64_t shrink(void *arg, uint64_t nr_pages)
 
 static int make_kmalloc(struct mf_slabs *slabs)
 {
-	for (int class = 0; class < MF_NR_KMALLOC; class++) {
+	for (int class = 0; class < MF_NR_KMALLOC; class ++) {
 		struct mf_cache_request request = {
 			.name = mf_text_of(mf_kmalloc_names[class]),
 			.size = mf_kmalloc_sizes[class],
 			/* A power of two is aligned to itself. */
-			.align = mf_kmalloc_sizes[class] & (mf_kmalloc_sizes[class] - 1) ? 0
-									: mf_kmalloc_sizes[class],
+			.align = mf_kmalloc_sizes[class] & (mf_kmalloc_sizes[class] - 1)
+					 ? 0
+					 : mf_kmalloc_sizes[class],
 		};
 		int error = mf_cache_create(slabs, &request, &slabs->kmalloc[class], NULL, 0);
 
@@ -558,9 +577,9 @@ int mf_slabs_create(struct mf_page *pg, struct mf_plat *plat, struct mf_slabs **
 	slabs->cpu_limit = cpu_limit(slabs->topo);
 	slabs->base = mf_page_address(pg, 0);
 	slabs->bytes = slabs->topo->pfn_limit << MEMFS_PAGE_SHIFT;
-	slabs->knobs = (struct mf_slab_knobs){
-		.sheaves = 1, .stock_bytes = DEFAULT_STOCK, .max_caches = DEFAULT_MAX_CACHES
-	};
+	slabs->knobs = (struct mf_slab_knobs){ .sheaves = 1,
+					       .stock_bytes = DEFAULT_STOCK,
+					       .max_caches = DEFAULT_MAX_CACHES };
 	mf_lock_init(&slabs->names_lock, MF_LOCK_CACHES);
 	mf_lock_init(&slabs->sheaves_lock, MF_LOCK_SHEAVES);
 	mf_name_table_init(&slabs->names);

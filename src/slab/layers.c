@@ -415,13 +415,13 @@ static bool wrong_node(const struct mf_slab_work *w)
 }
 
 /* A CPU slab that could not be looked at (its node's lock was taken) stays: nothing replaces it. */
-static bool next_slab(struct mf_slab_work *w, bool may_grow)
+static bool next_slab(struct mf_slab_work *w, bool anywhere)
 {
 	if (refill(w))
 		return true;
 	if (w->pc->slab)
 		return false;
-	return take_cpu_partial(w) || get_partial(w, w->node < 0) || (may_grow && add_slab_anywhere(w));
+	return take_cpu_partial(w) || get_partial(w, anywhere && w->node < 0);
 }
 
 /* Slabs made at a time for a sheaf. */
@@ -495,12 +495,15 @@ size_t mf_layers_take(struct mf_slab_work *w, size_t n, void **objects)
 	}
 	quick = w->pc->freelist || w->pc->fresh.left;
 	got = pop(w, n, objects);
-	while (got < n && next_slab(w, false))
+	/* More than the first is not worth a search of other nodes. */
+	while (got < n && next_slab(w, !got))
 		got += pop(w, n - got, objects + got);
 	if (!got)
 		got = take_new_slabs(w, n, objects);
-	while (!got && next_slab(w, true))
-		got = pop(w, n, objects);
+	if (!got && add_slab_anywhere(w))
+		do
+			got = pop(w, n, objects);
+		while (!got && next_slab(w, false));
 	if (w->direct)
 		count(w, quick ? MF_SLAB_STAT_alloc_fastpath : MF_SLAB_STAT_alloc_slowpath, got ? got : 1);
 	return got;

@@ -12,33 +12,46 @@ cd "$MNT" || fail "cannot enter the mount"
 mkdir tasks/t1 || fail mkdir
 echo 'thing count=3' >alloc/pages || fail "alloc/pages"
 echo 'range pages=3' >alloc/vmalloc || fail "alloc/vmalloc"
+echo 'frame size=600 flags=no_merge' >slab/create || fail "slab/create"
+echo 'objects cache=frame count=10' >alloc/slab || fail "alloc/slab"
 
-find . -type f | sed 's,^\./,,' | sort >"$DIR/files"
+# The caches of kmalloc have the files of any other.
+find . -type f >"$DIR/all"
+sed 's,^\./,,' "$DIR/all" | grep -v '^slab/kmalloc-' | sort >"$DIR/files"
 find . -type d | sed 's,^\./,,' | sort >"$DIR/folders"
 for name in README version last_cmd_status weights/auto weights/node0 weights/node2 nodes/online nodes/possible \
 	nodes/has_cpu nodes/has_memory nodes/has_normal_memory nodes/node2/Normal/free nodes/node0/DMA/managed \
 	nodes/node0/distance tasks/default/policy tasks/t1/numastat alloc/pages alloc/free alloc/drain alloc/trim \
 	live/thing/map live/thing/data live/range/address live/range/data alloc/vmalloc vmalloc/areas \
-	vmalloc/free_space vmalloc/lazy_pages vmalloc/mappings vmalloc/purge stats/vmallocinfo stats/all stats/buddyinfo stats/pagetypeinfo stats/zoneinfo stats/vmstat \
+	vmalloc/free_space vmalloc/lazy_pages vmalloc/mappings vmalloc/purge stats/vmallocinfo alloc/slab slab/create \
+	slab/frame/objects slab/frame/shrink slab/frame/alloc_slab live/objects/cache stats/slabinfo \
+	stats/counters/partial_probe tune/slab_skip stats/all stats/buddyinfo stats/pagetypeinfo stats/zoneinfo stats/vmstat \
 	stats/meminfo tune/pcp_mode tune/min_free_kbytes debug/check debug/tick; do
 	grep -qxF "$name" "$DIR/files" || fail "$name is missing"
 done
 ! grep -qxF weights/node1 "$DIR/files" || fail "there is no node 1"
 ! grep -qxF live/thing/address "$DIR/files" || fail "an address of pages"
+! grep -qxF live/thing/cache "$DIR/files" || fail "a cache of pages"
+
+cat README >"$DIR/readme"
+sed -n '/^COUNTERS OF A CACHE/,/^FAILURE/s/^\([a-z_]*\) .*/\1/p' "$DIR/readme" >"$DIR/counters"
+[ "$(wc -l <"$DIR/counters")" -ge 30 ] || fail "README: counters of a cache"
+counters=$(paste -s -d '|' "$DIR/counters")
 
 # pattern_of FILE: as its row has it
 pattern_of() {
-	echo "$1" | sed -E 's,(^|/)node[0-9]+,\1node*,
+	echo "$1" | sed -E "s,(^|/)node[0-9]+,\\1node*,
 		s,^tasks/[^/]+,tasks/{task},
 		s,^live/[^/]+,live/{live},
 		s,^stats/counters/.*,stats/counters/{counter},
 		s,^debug/fault/.*,debug/fault/{fault},
-		s,^(nodes/node\*)/(DMA|DMA32|Normal|Movable)/,\1/{zone}/,'
+		s,^slab/[^/]+/($counters)\$,slab/{cache}/{slabstat},
+		s,^slab/[^/]+/,slab/{cache}/,
+		s,^(nodes/node\*)/(DMA|DMA32|Normal|Movable)/,\\1/{zone}/,"
 }
 while read -r file; do
 	pattern_of "$file"
 done <"$DIR/files" | sort -u >"$DIR/patterns"
-cat README >"$DIR/readme"
 while read -r pattern; do
 	grep -qF -- "$pattern" "$DIR/readme" || fail "$pattern is not in README"
 done <"$DIR/patterns"
@@ -69,7 +82,8 @@ done <"$DIR/folders"
 find . -type f | xargs stat -c %i | sort | uniq -d >"$DIR/double"
 is "inode numbers used twice" "$(cat "$DIR/double")" ""
 
-# Garbage is refused, and changes nothing.
+# Garbage is refused, and changes nothing.  Of the counters of a cache, all alike, one is enough.
+grep -v -E "^slab/frame/(${counters#*|})\$" "$DIR/files" >"$DIR/some"
 for garbage in '~garbage~' '' ' ' '-1' '18446744073709551616' 'a=b=c' "$(printf '\001')"; do
 	while read -r file; do
 		case $file in
@@ -92,7 +106,7 @@ for garbage in '~garbage~' '' ' ' '-1' '18446744073709551616' 'a=b=c' "$(printf 
 		fi
 		holds "last_cmd_status" "$(cat last_cmd_status)" "$file: "
 		[ "$(stat -c %a "$file")" = 200 ] || is "$file after '$garbage'" "$(cat "$file")" "$before"
-	done <"$DIR/files"
+	done <"$DIR/some"
 done
 
 # Read-only files cannot be opened for writing, by root either.
@@ -111,7 +125,7 @@ ls -lR . >/dev/null || fail "ls -lR"
 du -s . >/dev/null || fail du
 df . >/dev/null || fail df
 tar cf "$DIR/tar" README weights stats || fail tar
-is "files the walk found" "$(find . -type f | wc -l)" "$(wc -l <"$DIR/files")"
+is "files the walk found" "$(find . -type f | wc -l)" "$(wc -l <"$DIR/all")"
 
 # A folder with many names lists each once, also while others come and go.
 i=0

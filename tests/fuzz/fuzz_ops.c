@@ -7,7 +7,8 @@
  * it is freed, so that a page handed out twice, or touched after it was, shows
  * at once.  At the end the check says ok; and once everything is freed and the
  * lists are drained, the free blocks are those of the start.  Named ranges
- * (alloc/vmalloc) are written and read through as named allocations are.
+ * (alloc/vmalloc) and objects (alloc/slab) are written and read through as named
+ * allocations are.
  */
 #include "fuzz.h"
 
@@ -382,6 +383,49 @@ static void op_range_knob(struct run *run)
 	FUZZ_CHECK(put(run, knobs[knob].path, knobs[knob].values[choice / 16 % 3]) == 0);
 }
 
+static void op_objects(struct run *run)
+{
+	static const char *const words[] = { "size=64",	  "size=8",	"size=700",    "size=3000",
+					     "size=8192", "size=20000", "cache=plain", "cache=checked" };
+	static const char *const places[] = { "", "node=1", "cpu=1", "gfp=GFP_ATOMIC" };
+	unsigned i = fuzz_byte(&run->input) % NR_NAMES, word = fuzz_byte(&run->input);
+	unsigned count = 1 + fuzz_short(&run->input) % 600;
+	struct mf_live *live = live_of(run, i);
+	char text[128];
+	int error;
+
+	snprintf(text, sizeof(text), "n%u count=%u %s %s%s", i, count, words[word % 8], places[word / 8 % 4],
+		 word & 128 ? " task=t1" : "");
+	error = put(run, "alloc/slab", text);
+	FUZZ_CHECK(error == -ENOMEM || error == (live ? -EEXIST : 0));
+	if (!error)
+		run->data[i] = 0;
+	if (live)
+		mf_live_put(live);
+}
+
+static void op_slab_knob(struct run *run)
+{
+	static const struct {
+		const char *path, *values[3];
+	} knobs[] = {
+		{ "tune/slab_skip", { "visited", "last", "none" } },
+		{ "tune/slab_sheaves", { "1", "0", "1" } },
+		{ "tune/slab_stock_bytes", { "1048576", "0", "4096" } },
+		{ "slab/plain/sheaf_capacity", { "60", "0", "5" } },
+		{ "slab/plain/cpu_partial", { "120", "0", "30" } },
+		{ "slab/plain/min_partial", { "5", "0", "100" } },
+		{ "slab/plain/remote_node_defrag_ratio", { "100", "0", "50" } },
+		{ "slab/plain/shrink", { "1", "1", "1" } },
+		{ "slab/kmalloc-64/shrink", { "1", "1", "1" } },
+		{ "slab/checked/validate", { "1", "1", "1" } },
+	};
+	unsigned choice = fuzz_byte(&run->input);
+	unsigned knob = choice % (sizeof(knobs) / sizeof(knobs[0]));
+
+	FUZZ_CHECK(put(run, knobs[knob].path, knobs[knob].values[choice / 16 % 3]) == 0);
+}
+
 /* Every byte is what was written last, or 0 if nothing was. */
 static void check_data(struct run *run, struct mf_live *live, unsigned i)
 {
@@ -454,9 +498,10 @@ static void op_stats(struct run *run)
 
 /* By number: a new one goes to the end, or the corpus means something else. */
 static void (*const operations[])(struct run *run) = {
-	op_alloc,     op_free,	    op_alloc_bulk,   op_free_bulk, op_alloc_node, op_drain, op_tick,
-	op_trim,      op_policy,    op_mems_allowed, op_cpu,	   op_weight,	  op_knob,  op_live,
-	op_live_free, op_live_data, op_fault,	     op_check,	   op_stats,	  op_range, op_range_knob,
+	op_alloc, op_free,  op_alloc_bulk, op_free_bulk,    op_alloc_node, op_drain,
+	op_tick,  op_trim,  op_policy,	   op_mems_allowed, op_cpu,	   op_weight,
+	op_knob,  op_live,  op_live_free,  op_live_data,    op_fault,	   op_check,
+	op_stats, op_range, op_range_knob, op_objects,	    op_slab_knob,
 };
 
 #define NR_OPERATIONS (sizeof(operations) / sizeof(operations[0]))
@@ -485,6 +530,8 @@ static struct run *begin(const uint8_t *bytes, size_t length)
 	run->m = fuzz_instance("topology=8M:cpus=2+6M:cpus=1+0:cpus=1,tune/min_free_kbytes=64");
 	run->tasks[0] = memfs_task_find(run->m, "default");
 	FUZZ_CHECK(memfs_task_create(run->m, "t1", &run->tasks[1]) == 0);
+	FUZZ_CHECK(put(run, "slab/create", "plain size=72 flags=no_merge") == 0);
+	FUZZ_CHECK(put(run, "slab/create", "checked size=50 flags=poison,red_zone,store_user") == 0);
 	count_free(run, run->nr_free);
 	return run;
 }
@@ -506,6 +553,14 @@ static void free_everything(struct run *run)
 	}
 }
 
+static void shrink_one(void *arg, const char *name, struct mf_cache *cache, bool alias)
+{
+	(void)arg;
+	(void)name;
+	(void)alias;
+	mf_cache_shrink(cache);
+}
+
 static void end(struct run *run)
 {
 	uint64_t(*nr_free)[MF_NR_ORDERS] = calloc(MF_MAX_ZONES, sizeof(*nr_free));
@@ -514,6 +569,7 @@ static void end(struct run *run)
 	mf_fault_disarm(&run->m->fault);
 	fuzz_check_engine(run->m);
 	free_everything(run);
+	mf_cache_for_each(run->m->slabs, false, shrink_one, NULL);
 	FUZZ_CHECK(put(run, "vmalloc/purge", "1") == 0);
 	FUZZ_CHECK(memfs_drain(run->m, -1) == 0);
 	fuzz_check_engine(run->m);

@@ -377,6 +377,45 @@ static void fuzz_vmalloc_command(struct fuzz_input *input)
 	FUZZ_CHECK(!request.page.order && !request.page.irq && !request.partial && !request.bulk);
 }
 
+static void fuzz_slab_command(struct fuzz_input *input)
+{
+	const struct mf_topo *topo = some_topology();
+	struct mf_live_request request;
+	char why[128] = "";
+	int error = mf_ctl_parse_slab(topo, rest_of(input), &request, why, sizeof(why));
+
+	if (error) {
+		FUZZ_CHECK(error == -EINVAL || error == -ENOENT);
+		FUZZ_CHECK(why[0] && memchr(why, '\0', sizeof(why)));
+		return;
+	}
+	FUZZ_CHECK(mf_text_is(request.name, "-") || mf_name_is_valid(request.name));
+	FUZZ_CHECK(request.kind == MF_LIVE_SLAB && request.count >= 1);
+	FUZZ_CHECK(request.cache.length ? mf_name_is_valid(request.cache) && !request.size
+					: request.size >= 1);
+	FUZZ_CHECK(request.page.node == MF_NODE_BY_POLICY || request.page.node == 1);
+	FUZZ_CHECK(!request.page.order && !request.page.irq && !request.partial && !request.bulk &&
+		   !request.touch && !request.policy_text.length);
+}
+
+static void fuzz_create_command(struct fuzz_input *input)
+{
+	struct mf_cache_request request, before;
+	char why[128] = "";
+	int error;
+
+	memset(&request, 0xa5, sizeof(request));
+	before = request;
+	error = mf_ctl_parse_cache(rest_of(input), &request, why, sizeof(why));
+	if (error) {
+		FUZZ_CHECK(error == -EINVAL && memcmp(&request, &before, sizeof(request)) == 0);
+		FUZZ_CHECK(why[0] && memchr(why, '\0', sizeof(why)));
+		return;
+	}
+	FUZZ_CHECK(mf_name_is_valid(request.name) && request.size >= 1 && !request.ctor);
+	FUZZ_CHECK(!(request.align & (request.align - 1)) && !(request.flags >> MF_NR_SLAB_FLAGS));
+}
+
 static void fuzz_free_command(struct fuzz_input *input)
 {
 	struct mf_text name = { NULL, 0 };
@@ -409,6 +448,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 		{ 'A', fuzz_pages_command },
 		{ 'F', fuzz_free_command },
 		{ 'V', fuzz_vmalloc_command },
+		{ 'S', fuzz_slab_command },
+		{ 'C', fuzz_create_command },
 	};
 	struct fuzz_input input = { bytes, length };
 	unsigned letter = fuzz_byte(&input);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The grammar of alloc/pages, alloc/vmalloc and alloc/free: what is understood, and that
- * everything else is refused with a reason and leaves the result alone.
+ * The grammar of alloc/pages, alloc/vmalloc, alloc/slab, alloc/free and slab/create: what is
+ * understood, and that everything else is refused with a reason and leaves the result alone.
  */
 #include "ctl/ctl_internal.h"
 #include "unit.h"
@@ -38,6 +38,13 @@ static int parse_vmalloc(const char *text)
 	make_topo();
 	memset(&request, 0x5a, sizeof(request));
 	return mf_ctl_parse_vmalloc(&topo, mf_text_of(text), &request, why, sizeof(why));
+}
+
+static int parse_slab(const char *text)
+{
+	make_topo();
+	memset(&request, 0x5a, sizeof(request));
+	return mf_ctl_parse_slab(&topo, mf_text_of(text), &request, why, sizeof(why));
 }
 
 static bool is(struct mf_text text, const char *string)
@@ -297,6 +304,159 @@ static void test_vmalloc_refusals(void)
 	CU_ASSERT_EQUAL(mf_ctl_parse_vmalloc(&topo, mf_text_of("a"), &request, NULL, 0), -EINVAL);
 }
 
+/* --- alloc/slab --- */
+
+static void test_slab_defaults(void)
+{
+	CU_ASSERT_EQUAL(parse_slab("db size=64"), 0);
+	CU_ASSERT(is(request.name, "db"));
+	CU_ASSERT_EQUAL(request.kind, MF_LIVE_SLAB);
+	CU_ASSERT_EQUAL(request.size, 64);
+	CU_ASSERT_EQUAL(request.cache.length, 0);
+	CU_ASSERT_EQUAL(request.count, 1);
+	CU_ASSERT_FALSE(request.huge || request.touch || request.partial || request.bulk);
+	CU_ASSERT_EQUAL(request.page.gfp, MEMFS_GFP_KERNEL);
+	CU_ASSERT_EQUAL(request.page.order, 0);
+	CU_ASSERT_EQUAL(request.page.node, MF_NODE_BY_POLICY);
+	CU_ASSERT_PTR_NULL(request.page.vma);
+	CU_ASSERT_EQUAL(request.cpu, MF_CPU_OF_TASK);
+	CU_ASSERT_EQUAL(request.task.length, 0);
+	CU_ASSERT_EQUAL(request.policy_text.length, 0);
+	CU_ASSERT_STRING_EQUAL(why, "");
+}
+
+static void test_slab_keys_in_any_order(void)
+{
+	CU_ASSERT_EQUAL(parse_slab(" - gfp=GFP_ATOMIC|__GFP_ZERO count=0x10\ttask=web.1 node=2 cpu=3 "
+				   "cache=kmalloc-64 "),
+			0);
+	CU_ASSERT(is(request.name, "-"));
+	CU_ASSERT(is(request.cache, "kmalloc-64"));
+	CU_ASSERT_EQUAL(request.size, 0);
+	CU_ASSERT_EQUAL(request.count, 16);
+	CU_ASSERT_FALSE(request.bulk);
+	CU_ASSERT_EQUAL(request.page.gfp, MEMFS_GFP_ATOMIC | MEMFS___GFP_ZERO);
+	CU_ASSERT_EQUAL(request.page.node, 2);
+	CU_ASSERT(is(request.task, "web.1"));
+	CU_ASSERT_EQUAL(request.cpu, 3);
+	CU_ASSERT_EQUAL(request.page.cpu, 3);
+	CU_ASSERT_EQUAL(parse_slab("a size=4K count=100000"), 0);
+	CU_ASSERT_EQUAL(request.size, 4096);
+	CU_ASSERT_EQUAL(request.count, 100000);
+}
+
+static const struct refusal slab_refusals[] = {
+	{ "", -EINVAL, "the first word is the name: 1 to 64 of A-Z a-z 0-9 . _ : -" },
+	{ "cache=a", -EINVAL, "the first word is the name: 1 to 64 of A-Z a-z 0-9 . _ : -" },
+	{ "a", -EINVAL, "cache= or size= is needed" },
+	{ "a count=3", -EINVAL, "cache= or size= is needed" },
+	{ "a size=64 cache=b", -EINVAL, "cache= and size= exclude each other" },
+	{ "a cache=", -EINVAL, "cache=: expected a cache's name" },
+	{ "a cache=b/c", -EINVAL, "cache=b/c: expected a cache's name" },
+	{ "a cache=..", -EINVAL, "cache=..: expected a cache's name" },
+	{ "a cache", -EINVAL, "cache needs a value" },
+	{ "a cache=b cache=b", -EINVAL, "cache twice" },
+	{ "a size=0", -EINVAL, "size=0: expected bytes, at least 1" },
+	{ "a size=-1", -EINVAL, "size=-1: expected bytes, at least 1" },
+	{ "a size=64 count=0", -EINVAL, "count=0: expected a number of at least 1" },
+	{ "a size=64 order=1", -EINVAL, "\"order\" is not a key of alloc/slab" },
+	{ "a size=64 pages=1", -EINVAL, "\"pages\" is not a key of alloc/slab" },
+	{ "a size=64 align=8", -EINVAL, "\"align\" is not a key of alloc/slab" },
+	{ "a size=64 policy=local", -EINVAL, "\"policy\" is not a key of alloc/slab" },
+	{ "a size=64 type=movable", -EINVAL, "\"type\" is not a key of alloc/slab" },
+	{ "a size=64 context=irq", -EINVAL, "\"context\" is not a key of alloc/slab" },
+	{ "a size=64 via=bulk", -EINVAL, "\"via\" is not a key of alloc/slab" },
+	{ "a size=64 partial", -EINVAL, "\"partial\" is not a key of alloc/slab" },
+	{ "a size=64 touch", -EINVAL, "\"touch\" is not a key of alloc/slab" },
+	{ "a size=64 huge", -EINVAL, "\"huge\" is not a key of alloc/slab" },
+	{ "a size=64 node=1", -EINVAL, "node 1 has no memory" },
+	{ "a size=64 node=3", -ENOENT, "node 3 does not exist" },
+	{ "a size=64 cpu=4", -EINVAL, "cpu=4: expected the number of a CPU that exists" },
+	{ "a size=64 gfp=GFP_NONE", -EINVAL, "gfp=GFP_NONE: expected flag names joined by |" },
+};
+
+static void test_slab_refusals(void)
+{
+	struct mf_live_request untouched;
+
+	memset(&untouched, 0x5a, sizeof(untouched));
+	for (size_t i = 0; i < sizeof(slab_refusals) / sizeof(slab_refusals[0]); i++) {
+		CU_ASSERT_EQUAL(parse_slab(slab_refusals[i].text), slab_refusals[i].error);
+		CU_ASSERT_STRING_EQUAL(why, slab_refusals[i].why);
+		CU_ASSERT_EQUAL(memcmp(&request, &untouched, sizeof(request)), 0);
+	}
+	CU_ASSERT_EQUAL(mf_ctl_parse_slab(&topo, mf_text_of("a"), &request, NULL, 0), -EINVAL);
+	CU_ASSERT_EQUAL(parse("a cache=b"), -EINVAL);
+	CU_ASSERT_STRING_EQUAL(why, "\"cache\" is not a key of alloc/pages");
+	CU_ASSERT_EQUAL(parse_vmalloc("a pages=1 cache=b"), -EINVAL);
+	CU_ASSERT_STRING_EQUAL(why, "\"cache\" is not a key of alloc/vmalloc");
+}
+
+/* --- slab/create --- */
+
+static void test_create_grammar(void)
+{
+	struct mf_cache_request cache;
+
+	CU_ASSERT_EQUAL(mf_ctl_parse_cache(mf_text_of("inode size=600"), &cache, why, sizeof(why)), 0);
+	CU_ASSERT(is(cache.name, "inode"));
+	CU_ASSERT_EQUAL(cache.size, 600);
+	CU_ASSERT_EQUAL(cache.align, 0);
+	CU_ASSERT_EQUAL(cache.flags, 0);
+	CU_ASSERT(cache.ctor == NULL);
+	CU_ASSERT_EQUAL(
+		mf_ctl_parse_cache(
+			mf_text_of(" a:b  flags=no_merge,hwcache_align,reclaim_account,poison,"
+				   "red_zone,store_user,typesafe_by_rcu,consistency align=0x40\tsize=1K "),
+			&cache, why, sizeof(why)),
+		0);
+	CU_ASSERT(is(cache.name, "a:b"));
+	CU_ASSERT_EQUAL(cache.size, 1024);
+	CU_ASSERT_EQUAL(cache.align, 64);
+	CU_ASSERT_EQUAL(cache.flags, (1u << MF_NR_SLAB_FLAGS) - 1);
+}
+
+static const struct refusal create_refusals[] = {
+	{ "", -EINVAL, "the first word is the name: 1 to 64 of A-Z a-z 0-9 . _ : -" },
+	{ "-/ size=8", -EINVAL, "the first word is the name: 1 to 64 of A-Z a-z 0-9 . _ : -" },
+	{ "size=8", -EINVAL, "the first word is the name: 1 to 64 of A-Z a-z 0-9 . _ : -" },
+	{ "a", -EINVAL, "size= is needed" },
+	{ "a flags=poison", -EINVAL, "size= is needed" },
+	{ "a size=0", -EINVAL, "size=0: expected bytes, at least 1" },
+	{ "a size=", -EINVAL, "size=: expected bytes, at least 1" },
+	{ "a size=4G", -EINVAL, "size=4G: expected bytes, at least 1" },
+	{ "a size", -EINVAL, "size needs a value" },
+	{ "a size=8 size=8", -EINVAL, "size twice" },
+	{ "a size=8 align=0", -EINVAL, "align=0: expected a power of two of bytes" },
+	{ "a size=8 align=24", -EINVAL, "align=24: expected a power of two of bytes" },
+	{ "a size=8 flags=", -EINVAL, "\"\" is not a flag" },
+	{ "a size=8 flags=poison,", -EINVAL, "\"\" is not a flag" },
+	{ "a size=8 flags=poison,,red_zone", -EINVAL, "\"\" is not a flag" },
+	{ "a size=8 flags=Poison", -EINVAL, "\"Poison\" is not a flag" },
+	{ "a size=8 flags=poison,panic", -EINVAL, "\"panic\" is not a flag" },
+	{ "a size=8 flags=poison,poison", -EINVAL, "poison twice" },
+	{ "a size=8 flags=poison flags=red_zone", -EINVAL, "flags twice" },
+	{ "a size=8 ctor=x", -EINVAL, "\"ctor\" is not a key of slab/create" },
+	{ "a size=8 b", -EINVAL, "\"b\" is not a key of slab/create" },
+};
+
+static void test_create_refusals(void)
+{
+	struct mf_cache_request cache, untouched;
+
+	memset(&untouched, 0x5a, sizeof(untouched));
+	for (size_t i = 0; i < sizeof(create_refusals) / sizeof(create_refusals[0]); i++) {
+		memset(&cache, 0x5a, sizeof(cache));
+		why[0] = '\0';
+		CU_ASSERT_EQUAL(mf_ctl_parse_cache(mf_text_of(create_refusals[i].text), &cache, why,
+						   sizeof(why)),
+				create_refusals[i].error);
+		CU_ASSERT_STRING_EQUAL(why, create_refusals[i].why);
+		CU_ASSERT_EQUAL(memcmp(&cache, &untouched, sizeof(cache)), 0);
+	}
+	CU_ASSERT_EQUAL(mf_ctl_parse_cache(mf_text_of("a"), &cache, NULL, 0), -EINVAL);
+}
+
 static void test_name_length(void)
 {
 	char name[66];
@@ -319,6 +479,7 @@ static void test_what_may_wait(void)
 	CU_ASSERT_FALSE(mf_ctl_alloc_waits(mf_text_of("a gfp=NOFAIL")));
 	CU_ASSERT_TRUE(mf_ctl_alloc_waits(mf_text_of("a size=1M touch")));
 	CU_ASSERT_FALSE(mf_ctl_alloc_waits(mf_text_of("a size=1M huge")));
+	CU_ASSERT_TRUE(mf_ctl_alloc_waits(mf_text_of("a size=64 gfp=GFP_KERNEL|__GFP_NOFAIL")));
 }
 
 static void test_free_grammar(void)
@@ -357,6 +518,11 @@ static const struct unit_test tests[] = {
 	UNIT_TEST(test_vmalloc_keys_in_any_order),
 	UNIT_TEST(test_vmalloc_sizes),
 	UNIT_TEST(test_vmalloc_refusals),
+	UNIT_TEST(test_slab_defaults),
+	UNIT_TEST(test_slab_keys_in_any_order),
+	UNIT_TEST(test_slab_refusals),
+	UNIT_TEST(test_create_grammar),
+	UNIT_TEST(test_create_refusals),
 	UNIT_TEST(test_name_length),
 	UNIT_TEST(test_what_may_wait),
 	UNIT_TEST(test_free_grammar),

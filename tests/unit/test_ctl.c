@@ -131,7 +131,7 @@ static void test_listing(void)
 		const char *path, *list;
 	} rows[] = {
 		{ "",
-		  "README version last_cmd_status weights/ nodes/ tasks/ alloc/ live/ vmalloc/ stats/ tune/ debug/ " },
+		  "README version last_cmd_status weights/ nodes/ tasks/ alloc/ live/ vmalloc/ slab/ stats/ tune/ debug/ " },
 		{ "weights", "auto node0 node1 " },
 		{ "nodes", "online possible has_cpu has_memory has_normal_memory node0/ node1/ " },
 		{ "nodes/node1",
@@ -140,10 +140,14 @@ static void test_listing(void)
 		  "free min low high promo managed present spanned protection free_area " },
 		{ "tasks", "default/ " },
 		{ "tasks/default", "policy mems_allowed cpu il_prev il_weight next_node numastat " },
-		{ "alloc", "pages vmalloc free drain trim " },
+		{ "alloc", "pages vmalloc slab free drain trim " },
 		{ "live", "" },
 		{ "vmalloc", "areas free_space lazy_pages mappings purge " },
-		{ "stats", "all counters/ buddyinfo pagetypeinfo zoneinfo vmstat meminfo vmallocinfo " },
+		{ "slab",
+		  "create kmalloc-8/ kmalloc-16/ kmalloc-32/ kmalloc-64/ kmalloc-96/ kmalloc-128/ "
+		  "kmalloc-192/ kmalloc-256/ kmalloc-512/ kmalloc-1k/ kmalloc-2k/ kmalloc-4k/ kmalloc-8k/ " },
+		{ "stats",
+		  "all counters/ buddyinfo pagetypeinfo zoneinfo vmstat meminfo slabinfo vmallocinfo " },
 		{ "debug/fault", "meta_alloc buddy_alloc pcp_refill bulk_node arena_map arena_trim "
 				 "vmalloc_area vmalloc_large vmalloc_map slab_new sheaf_alloc " },
 	};
@@ -317,7 +321,8 @@ static void test_mkdir_rmdir(void)
 	ASSERT_HOLDS(m, "last_cmd_status", "x: folders are made in tasks/ only\n");
 	CU_ASSERT_EQUAL(mf_ctl_mkdir(m, &live, mf_text_of("x")), -EPERM);
 	CU_ASSERT_EQUAL(mf_ctl_rmdir(m, &nodes, mf_text_of("node0")), -EPERM);
-	ASSERT_HOLDS(m, "last_cmd_status", "nodes/node0: folders are removed in tasks/ and live/ only\n");
+	ASSERT_HOLDS(m, "last_cmd_status",
+		     "nodes/node0: folders are removed in tasks/, live/ and slab/ only\n");
 	CU_ASSERT_EQUAL(mf_ctl_mkdir(m, &tasks, mf_text_of("web")), 0);
 	ASSERT_HOLDS(m, "last_cmd_status", "ok\n");
 	CU_ASSERT_EQUAL(mf_ctl_mkdir(m, &tasks, mf_text_of("web")), -EEXIST);
