@@ -116,10 +116,11 @@ uint32_t mf_slab_new(struct mf_slab_work *w)
 		.state = MF_SLAB_NEW,
 		.node = (uint8_t)node,
 	};
-	for (uint32_t page = 0; page < UINT32_C(1) << order; page++) {
-		slabs->slab[pfn.v + page].cache = page ? pfn.v : cache->id;
+	for (uint32_t page = 1; page < UINT32_C(1) << order; page++)
+		if (slabs->slab[pfn.v + page].cache != pfn.v)
+			slabs->slab[pfn.v + page].cache = pfn.v;
+	for (uint32_t page = 0; page < UINT32_C(1) << order; page++)
 		__atomic_store_n(&slabs->tags[pfn.v + page], mf_slab_tag(cache, node), __ATOMIC_RELEASE);
-	}
 	slab->whole = !mf_cache_debugs(cache);
 	if (!slab->whole)
 		mf_debug_init_slab(cache, pfn.v);

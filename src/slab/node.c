@@ -101,6 +101,16 @@ void mf_node_discard(struct mf_cache *cache, struct mf_cache_node *n, uint32_t p
 	dead->nr++;
 }
 
+static void give_pages(struct mf_slabs *slabs, const struct mf_placement *place, uint32_t pfn, unsigned order)
+{
+	struct mf_run run = { pfn, UINT32_C(1) << order };
+
+	if (place)
+		mf_page_free(place, (memfs_pfn){ pfn }, order);
+	else
+		mf_page_free_runs(slabs->page, NULL, 1, &run);
+}
+
 void mf_slab_bury(struct mf_cache *cache, const struct mf_placement *place, struct mf_slab_dead *dead)
 {
 	struct mf_slabs *slabs = cache->slabs;
@@ -108,16 +118,16 @@ void mf_slab_bury(struct mf_cache *cache, const struct mf_placement *place, stru
 	while (dead->first) {
 		uint32_t pfn = mf_slab_pfn(dead->first);
 		struct mf_slab *slab = mf_slab_at(slabs, pfn);
-		struct mf_run run = { pfn, UINT32_C(1) << slab->order };
+		unsigned order = slab->order;
 
 		dead->first = slab->next;
 		if (mf_cache_debugs(cache))
 			mf_debug_check_slab(cache, pfn);
-		for (uint32_t page = pfn; page < pfn + run.pages; page++) {
-			__atomic_store_n(&slabs->tags[page], 0, __ATOMIC_RELAXED);
-			*mf_slab_at(slabs, page) = (struct mf_slab){ .state = MF_SLAB_NONE };
-		}
-		mf_page_free_runs(slabs->page, place, 1, &run);
+		for (uint32_t page = 0; page < UINT32_C(1) << order; page++)
+			__atomic_store_n(&slabs->tags[pfn + page], 0, __ATOMIC_RELAXED);
+		/* The other pages keep the way to their first one: without tags nobody asks. */
+		*slab = (struct mf_slab){ .state = MF_SLAB_NONE };
+		give_pages(slabs, place, pfn, order);
 	}
 	dead->nr = 0;
 }

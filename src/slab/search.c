@@ -30,6 +30,16 @@ struct mf_search_result mf_slab_search(const uint8_t *nodes, unsigned n, int tri
 	return result;
 }
 
+/* A local policy with every node allowed needs no plan; -1: any other. */
+static int local_node(struct mf_slabs *slabs, const struct mf_placement *place)
+{
+	int cpu = -1;
+
+	if (__atomic_load_n(&place->fast, __ATOMIC_RELAXED) & (MF_FAST_LOCAL | MF_FAST_PINNED))
+		cpu = mf_page_cpu(slabs->page, place);
+	return cpu < 0 ? -1 : slabs->topo->cpu_node[cpu];
+}
+
 unsigned mf_slab_search_order(struct mf_slabs *slabs, const struct mf_placement *place, memfs_gfp gfp,
 			      uint8_t *nodes, unsigned max)
 {
@@ -37,15 +47,21 @@ unsigned mf_slab_search_order(struct mf_slabs *slabs, const struct mf_placement 
 	enum mf_zone_type highest = mf_gfp_highest_zone(gfp);
 	const struct mf_zonelist *list;
 	struct mf_page_plan plan;
+	mf_nodemask allowed = slabs->topo->memory;
+	int first = local_node(slabs, place);
 	unsigned nr = 0;
 
-	if (mf_page_plan(slabs->page, place, &request, 1, &plan) || !plan.nr_shares)
-		return 0;
-	list = mf_page_zonelist(slabs->page, plan.share[0].node);
+	if (first < 0) {
+		if (mf_page_plan(slabs->page, place, &request, 1, &plan) || !plan.nr_shares)
+			return 0;
+		first = plan.share[0].node;
+		allowed = plan.allowed;
+	}
+	list = mf_page_zonelist(slabs->page, first);
 	for (unsigned i = 0; i < list->nr_zones && nr < max; i++) {
 		int node = list->zones[i] / MF_NR_ZONE_TYPES;
 
-		if (list->zones[i] % MF_NR_ZONE_TYPES <= (int)highest && mf_node_isset(plan.allowed, node))
+		if (list->zones[i] % MF_NR_ZONE_TYPES <= (int)highest && mf_node_isset(allowed, node))
 			nodes[nr++] = (uint8_t)node;
 	}
 	return nr;
