@@ -79,7 +79,8 @@ static void put_cache_name(const struct mf_live *live, struct mf_outbuf *out)
 {
 	const struct mf_cache *cache = cache_of(live);
 
-	mf_outbuf_printf(out, "%s\n", cache ? mf_cache_name(cache) : "-");
+	/* By the name it was asked for, of which a cache may have several. */
+	mf_outbuf_printf(out, "%s\n", live->cache ? live->cache_name : cache ? mf_cache_name(cache) : "-");
 }
 
 static int put_of_objects(struct mf_live *live,

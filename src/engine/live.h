@@ -33,11 +33,12 @@ struct mf_live {
 	unsigned order;
 	size_t nr_blocks;  /* written under data_lock (relaxed store); 0 once freed */
 	memfs_pfn *blocks; /* in allocation order, of a vmalloc its pages by rising offset; from the heap */
-	struct mf_cache *cache; /* of a slab: pinned until all is freed; NULL: by size */
-	void **objects;		/* of a slab, instead of blocks: in allocation order; from the heap */
-	uint64_t object_size;	/* of a slab: bytes of each that are the user's */
-	char *policy;		/* text: the policy= given, or the task's at the time; "node=N" when named */
-	bool cleared;		/* the pages (objects) were cleared when they were allocated */
+	struct mf_cache *cache;		     /* of a slab: held until all is freed; NULL: by size */
+	char cache_name[MEMFS_NAME_MAX + 1]; /* by which it is held */
+	void **objects;	      /* of a slab, instead of blocks: in allocation order; from the heap */
+	uint64_t object_size; /* of a slab: bytes of each that are the user's */
+	char *policy;	      /* text: the policy= given, or the task's at the time; "node=N" when named */
+	bool cleared;	      /* the pages (objects) were cleared when they were allocated */
 	uint64_t *clear_map; /* data_lock: else a bit a page (object) that was cleared since; NULL none yet */
 	pthread_rwlock_t data_lock; /* not ranked */
 };

@@ -56,9 +56,10 @@ static int pin_cache(struct mf_live_take *t)
 	live->object_size = t->request->size;
 	if (!name.length)
 		return 0;
-	live->cache = mf_cache_get(t->m->slabs, name);
+	live->cache = mf_cache_hold(t->m->slabs, name);
 	if (!live->cache)
 		return mf_why(t->why, t->why_size, -ENOENT, "no cache %.*s", (int)name.length, name.at);
+	memcpy(live->cache_name, name.at, name.length);
 	live->object_size = mf_cache_geometry(live->cache)->object_size;
 	if (mf_cache_ctor(live->cache))
 		live->cleared = false; /* nobody clears such objects */
@@ -68,7 +69,7 @@ static int pin_cache(struct mf_live_take *t)
 void mf_live_unpin_cache(struct mf_live *live)
 {
 	if (live->cache)
-		mf_cache_put(live->cache);
+		mf_cache_unhold(live->cache, mf_text_of(live->cache_name));
 	live->cache = NULL;
 }
 

@@ -174,7 +174,8 @@ static struct mf_cache *find_host(struct mf_slabs *slabs, const struct mf_slab_g
 	for (uint32_t id = 1; id < slabs->nr_ids; id++) {
 		struct mf_cache *cache = slabs->by_id[id];
 
-		if (cache && cache->names &&
+		/* As in the kernel nobody shares the caches of kmalloc. */
+		if (cache && cache->names && !cache->permanent &&
 		    mf_slab_mergeable(&cache->geometry, cache->flags, cache->ctor != NULL, geometry,
 				      request->flags, request->ctor != NULL))
 			return cache;
@@ -318,46 +319,87 @@ static int end_cache(struct mf_slabs *slabs, struct mf_cache *cache, struct mf_t
 	return 0;
 }
 
+/* names_lock is held.  0: *cache is pinned and may end, or NULL: only a name went. */
+static int give_up_name(struct mf_slabs *slabs, struct mf_text name, struct mf_cache **cache,
+			const char **because)
+{
+	struct mf_cache_name *entry = find_name(slabs, name);
+
+	*cache = NULL;
+	*because = "is in use";
+	if (!entry)
+		return -ENOENT;
+	if (entry->cache->permanent) {
+		*because = "belongs to kmalloc";
+		return -EBUSY;
+	}
+	if (entry->holds) {
+		*because = "has objects in use";
+		return -EBUSY;
+	}
+	if (entry->cache->names > 1) {
+		drop_name(slabs, entry);
+		return 0;
+	}
+	if (entry->cache->pins)
+		return -EBUSY;
+	*cache = entry->cache;
+	entry->cache->pins++;
+	return 0;
+}
+
 int mf_cache_destroy(struct mf_slabs *slabs, struct mf_text name, char *why, size_t why_size)
 {
-	struct mf_cache_name *entry;
-	struct mf_cache *cache = NULL;
-	int error = -ENOENT;
+	struct mf_cache *cache;
+	const char *because;
+	int error;
 
 	mf_lock_acquire(&slabs->names_lock);
-	entry = find_name(slabs, name);
-	if (entry && entry->cache->permanent && !entry->alias) {
-		error = -EBUSY;
-	} else if (entry && entry->cache->names > 1) {
-		drop_name(slabs, entry);
-		error = 0;
-	} else if (entry) {
-		cache = entry->cache;
-		error = cache->pins ? -EBUSY : 0;
-		cache->pins += !error;
-	}
+	error = give_up_name(slabs, name, &cache, &because);
 	mf_lock_release(&slabs->names_lock);
 	if (error == -ENOENT)
 		return mf_why(why, why_size, error, "no cache %.*s", (int)name.length, name.at);
 	if (error)
-		return mf_why(why, why_size, error, "%.*s is in use", (int)name.length, name.at);
+		return mf_why(why, why_size, error, "%.*s %s", (int)name.length, name.at, because);
 	return cache ? end_cache(slabs, cache, name, why, why_size) : 0;
 }
 
 /* --- pins and walks --- */
 
-struct mf_cache *mf_cache_get(struct mf_slabs *slabs, struct mf_text name)
+static struct mf_cache *pin(struct mf_slabs *slabs, struct mf_text name, unsigned holds)
 {
 	struct mf_cache_name *entry;
-	struct mf_cache *cache;
+	struct mf_cache *cache = NULL;
 
 	mf_lock_acquire(&slabs->names_lock);
 	entry = find_name(slabs, name);
-	cache = entry ? entry->cache : NULL;
-	if (cache)
+	if (entry) {
+		cache = entry->cache;
 		cache->pins++;
+		entry->holds += holds;
+	}
 	mf_lock_release(&slabs->names_lock);
 	return cache;
+}
+
+struct mf_cache *mf_cache_get(struct mf_slabs *slabs, struct mf_text name)
+{
+	return pin(slabs, name, 0);
+}
+
+struct mf_cache *mf_cache_hold(struct mf_slabs *slabs, struct mf_text name)
+{
+	return pin(slabs, name, 1);
+}
+
+void mf_cache_unhold(struct mf_cache *cache, struct mf_text name)
+{
+	struct mf_slabs *slabs = cache->slabs;
+
+	mf_lock_acquire(&slabs->names_lock);
+	find_name(slabs, name)->holds--;
+	cache->pins--;
+	mf_lock_release(&slabs->names_lock);
 }
 
 void mf_cache_put(struct mf_cache *cache)

@@ -37,10 +37,10 @@ struct mf_cache;
 enum mf_slab_skip { MF_SLAB_SKIP_VISITED, MF_SLAB_SKIP_LAST, MF_SLAB_SKIP_NONE };
 
 struct mf_slab_knobs {
-	int skip;	       /* enum mf_slab_skip */
-	int sheaves;	       /* 1: per-CPU arrays before the layers */
-	uint64_t stock_bytes;  /* objects a node keeps in full sheaves of one cache; bytes */
-	uint64_t max_caches;   /* 4096 */
+	int skip;	      /* enum mf_slab_skip */
+	int sheaves;	      /* 1: per-CPU arrays before the layers */
+	uint64_t stock_bytes; /* objects a node keeps in full sheaves of one cache; bytes */
+	uint64_t max_caches;  /* 4096 */
 };
 
 struct mf_cache_request {
@@ -72,6 +72,9 @@ int mf_cache_create(struct mf_slabs *slabs, const struct mf_cache_request *reque
  */
 int mf_cache_destroy(struct mf_slabs *slabs, struct mf_text name, char *why, size_t why_size);
 struct mf_cache *mf_cache_get(struct mf_slabs *slabs, struct mf_text name); /* pinned; NULL: none */
+/* The same, and the name itself stays until it is let go: for whoever has objects under that name. */
+struct mf_cache *mf_cache_hold(struct mf_slabs *slabs, struct mf_text name);
+void mf_cache_unhold(struct mf_cache *cache, struct mf_text name);
 void mf_cache_put(struct mf_cache *cache);
 /* Every cache once (aliases: @alias names them too), pinned while visited, no lock held. */
 typedef void mf_cache_visit_fn(void *arg, const char *name, struct mf_cache *cache, bool alias);
@@ -81,7 +84,7 @@ struct mf_name_table *mf_cache_names(struct mf_slabs *slabs, struct mf_lock **lo
 const char *mf_cache_name(const struct mf_cache *cache);
 const struct mf_slab_geometry *mf_cache_geometry(const struct mf_cache *cache);
 unsigned mf_cache_flags(const struct mf_cache *cache);
-unsigned mf_cache_aliases(const struct mf_cache *cache); /* names beside the first */
+unsigned mf_cache_aliases(const struct mf_cache *cache);	   /* names beside the first */
 void (*mf_cache_ctor(const struct mf_cache *cache))(void *object); /* NULL: none */
 
 /* --- objects --- */
@@ -100,7 +103,8 @@ uint64_t mf_cache_shrink(struct mf_cache *cache);
 
 void *mf_kmalloc(struct mf_slabs *slabs, struct mf_placement *place, uint64_t size, memfs_gfp gfp, int node);
 int mf_kfree(struct mf_slabs *slabs, const struct mf_placement *place, void *object); /* NULL allowed */
-void *mf_krealloc(struct mf_slabs *slabs, struct mf_placement *place, void *object, uint64_t size, memfs_gfp gfp);
+void *mf_krealloc(struct mf_slabs *slabs, struct mf_placement *place, void *object, uint64_t size,
+		  memfs_gfp gfp);
 uint64_t mf_ksize(struct mf_slabs *slabs, const void *object); /* 0: none of ours */
 /* The cache an object belongs to, NULL: none (kmalloc above 8 KiB has none). */
 struct mf_cache *mf_cache_of(struct mf_slabs *slabs, const void *object);

@@ -123,6 +123,7 @@ struct mf_cache_name {
 	struct mf_named named; /* must be first */
 	struct mf_cache *cache;
 	bool alias;
+	unsigned holds; /* CACHES: it may not go */
 };
 
 struct mf_cache {

@@ -68,14 +68,16 @@ is "modes" "$(stat -c '%a' slab slab/create slab/kmalloc-64 slab/kmalloc-64/obje
 # Made, and shared with one of the same shape.
 is "reply of slab/create" "$(create 'frame size=64 flags=no_merge')" "frame size=64 align=8 order=0 objects=64"
 is "folders" "$(ls -d slab/frame)" slab/frame
-is "reply of a shared one" "$(create 'alias size=64')" "alias size=64 align=64 order=0 objects=64 alias of kmalloc-64"
-is "aliases" "$(cat slab/kmalloc-64/aliases)" 1
+create 'host size=64' >/dev/null
+is "reply of a shared one" "$(create 'alias size=60')" "alias size=64 align=8 order=0 objects=64 alias of host"
+is "aliases" "$(cat slab/host/aliases)" 1
 echo 7 >slab/alias/min_partial || fail "slab/alias/min_partial"
-is "min_partial of the shared cache" "$(cat slab/kmalloc-64/min_partial)" 7
-[ "$(stat -c %i slab/alias/order)" != "$(stat -c %i slab/kmalloc-64/order)" ] || fail "one inode number, two folders"
+is "min_partial of the shared cache" "$(cat slab/host/min_partial)" 7
+[ "$(stat -c %i slab/alias/order)" != "$(stat -c %i slab/host/order)" ] || fail "one inode number, two folders"
 rmdir slab/alias || fail "rmdir slab/alias"
-is "aliases after it" "$(cat slab/kmalloc-64/aliases)" 0
+is "aliases after it" "$(cat slab/host/aliases)" 0
 [ ! -e slab/alias ] || fail "slab/alias is there"
+rmdir slab/host || fail "rmdir slab/host"
 
 # 100000 objects: 1563 slabs of a page.
 is "reply of alloc/slab" "$(allocate 'many cache=frame count=100000')" "many returned=100000 node0=100000"
