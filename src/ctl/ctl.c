@@ -64,6 +64,19 @@ static void set_status(struct memfs *m, const char *text)
 	mf_lock_release(&m->ctl->lock);
 }
 
+/*
+ * What an engine found wrong (a damaged object, say) is told like a failure, if
+ * no command failed since.  The lock is held.
+ */
+static void add_report(struct memfs *m)
+{
+	char report[256];
+
+	if (strcmp(m->ctl->status, "ok") == 0 &&
+	    mf_engine_new_report(m, &m->ctl->seen_reports, report, sizeof(report)))
+		snprintf(m->ctl->status, sizeof(m->ctl->status), "%s", report);
+}
+
 /* Records the end of a command: "ok", or "PATH: why", which also becomes the reply. */
 static void finish(struct memfs *m, const char *path, int error, const char *why, struct mf_outbuf *reply)
 {
@@ -93,6 +106,7 @@ int mf_ctl_show_status(struct memfs *m, const struct mf_ctl_node *node, struct m
 
 	(void)node;
 	mf_lock_acquire(&m->ctl->lock);
+	add_report(m);
 	memcpy(line, m->ctl->status, sizeof(line));
 	mf_lock_release(&m->ctl->lock);
 	mf_outbuf_printf(out, "%s\n", line);

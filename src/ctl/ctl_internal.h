@@ -48,6 +48,7 @@ struct mf_ctl_folder {
 struct mf_ctl {
 	struct mf_lock lock;
 	char status[512];	       /* lock: what last_cmd_status prints */
+	uint64_t seen_reports;	       /* lock: of the engines, told of in status */
 	pthread_mutex_t slab_knobs;    /* one change of slab knobs at a time; taken with no lock held */
 	struct mf_ctl_folder *folders; /* by code; most codes have none */
 	unsigned nr_codes;

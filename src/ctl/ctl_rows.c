@@ -53,7 +53,7 @@ const struct mf_ctl_row mf_ctl_rows[] = {
 	READ("README", mf_ctl_show_readme, "This text: every file, and the rules of writing."),
 	READ("version", mf_ctl_show_version, "The version of memfs."),
 	READ("last_cmd_status", mf_ctl_show_status,
-	     "ok, or the path and the reason of the last command's failure."),
+	     "ok, or the path and the reason of the last command's failure, or what an engine found damaged since."),
 
 	READ_WRITE("weights/auto", mf_ctl_show_auto, mf_ctl_store_auto, MF_EVENT_WEIGHTS,
 		   "true: weights follow bandwidth; false: they stay as written."),

@@ -82,6 +82,7 @@ struct memfs {
 
 	struct {
 		pthread_mutex_t mutex; /* not ranked: nothing is called under it */
+		uint64_t nr;	       /* mutex: reports kept so far */
 		char last[256];	       /* mutex; empty: nothing was reported */
 		mf_engine_log_fn *log; /* relaxed, after its argument */
 		void *log_arg;
@@ -115,6 +116,8 @@ uint64_t mf_engine_bandwidth(struct memfs *m, int node);
 
 /* Each report goes there, NULL: nowhere; set it while nothing else runs. */
 void mf_engine_on_log(struct memfs *m, mf_engine_log_fn *log, void *arg);
+/* The last report, if it is newer than *seen (0 at first), which is then up to date. */
+bool mf_engine_new_report(struct memfs *m, uint64_t *seen, char *buf, size_t size);
 /* The last report without its newline, cut at size; its whole length, 0: there was none. */
 size_t mf_engine_last_report(struct memfs *m, char *buf, size_t size);
 

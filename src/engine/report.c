@@ -19,6 +19,7 @@ static void keep(struct memfs *m, const char *text, size_t length)
 		length = sizeof(m->report.last) - 1;
 	if (pthread_mutex_trylock(&m->report.mutex))
 		return;
+	m->report.nr++;
 	memcpy(m->report.last, text, length);
 	m->report.last[length] = '\0';
 	pthread_mutex_unlock(&m->report.mutex);
@@ -54,6 +55,19 @@ void mf_engine_on_log(struct memfs *m, mf_engine_log_fn *log, void *arg)
 	__atomic_store_n(&m->report.log, NULL, __ATOMIC_RELEASE);
 	__atomic_store_n(&m->report.log_arg, arg, __ATOMIC_RELAXED);
 	__atomic_store_n(&m->report.log, log, __ATOMIC_RELEASE);
+}
+
+bool mf_engine_new_report(struct memfs *m, uint64_t *seen, char *buf, size_t size)
+{
+	bool is_new;
+
+	pthread_mutex_lock(&m->report.mutex);
+	is_new = m->report.nr != *seen;
+	*seen = m->report.nr;
+	if (is_new)
+		snprintf(buf, size, "%s", m->report.last);
+	pthread_mutex_unlock(&m->report.mutex);
+	return is_new;
 }
 
 size_t mf_engine_last_report(struct memfs *m, char *buf, size_t size)

@@ -206,6 +206,8 @@ NEVER_INLINE void *mf_object_alloc_slow(struct mf_cache *cache, struct mf_placem
 		object = debug_alloc(cache, place, gfp, node, caller);
 	else if (node != MF_NODE_BY_POLICY || !mf_object_pop(cache->slabs->rseq, cache, place, &object))
 		object = layered_alloc(cache, place, gfp, node);
+	if (!object)
+		mf_slab_out_of_memory(cache, gfp, node);
 	return cleared(cache, gfp, object);
 }
 
@@ -333,6 +335,7 @@ size_t mf_cache_alloc_bulk(struct mf_cache *cache, struct mf_placement *place, m
 	if (got < n && !mf_cache_debugs(cache))
 		got += layered_alloc_bulk(cache, place, gfp, n - got, objects + got);
 	if (got < n) {
+		mf_slab_out_of_memory(cache, gfp, MF_NODE_BY_POLICY);
 		mf_cache_free_bulk(cache, place, got, objects);
 		return 0;
 	}

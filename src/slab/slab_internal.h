@@ -14,6 +14,7 @@
  *   debug.c     caches with debugging: owners, every step checked
  *   pattern.c   what their bytes must be, reports
  *   traces.c    every object of theirs: validating, who has them
+ *   oom.c       what is said when there is no memory
  *   info.c      looking, counting
  *   check.c     every invariant, counted anew
  *
@@ -172,6 +173,7 @@ struct mf_slabs {
 	struct mf_sheaf_chunk *chunks;		  /* the memory they are cut from, newest first */
 	size_t chunk_used;			  /* bytes of the newest */
 
+	uint64_t oom_said;	   /* atomic: when that was said last, 0 never */
 	mf_slab_report_fn *report; /* relaxed */
 	void *report_arg;
 
@@ -390,6 +392,8 @@ void mf_debug_take_deferred(struct mf_cache *cache, struct mf_cache_cpu *pc,
 			    const struct mf_placement *place);
 void mf_debug_init_slab(struct mf_cache *cache, uint32_t pfn);	/* patterns of a new slab */
 void mf_debug_check_slab(struct mf_cache *cache, uint32_t pfn); /* before it goes back */
+/* oom.c: no memory for a slab, unless the flags say that nobody minds. */
+void mf_slab_out_of_memory(struct mf_cache *cache, memfs_gfp gfp, int node);
 /* A pointer that is no object of the cache: reported.  Returns -EINVAL. */
 int mf_slab_refuse(struct mf_slabs *slabs, struct mf_cache *cache, const void *object, const char *what);
 /* The object's first byte if the pointer is one's start in a slab of the cache; else NULL. */

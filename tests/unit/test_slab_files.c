@@ -4,86 +4,13 @@
  * objects, stats/slabinfo and the levels in the kernel's files.  One strict
  * parser reads a kernel's slabinfo (tests/data/samples) and ours.
  */
-#include "ctl_fixture.h"
-#include "ctl/render.h"
 #include "data.h"
+#include "slab_files.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-
-#define TWO_NODES "topology=2x16M:cpus=2"
-
-/* --- slabinfo --- */
-
-struct row {
-	char name[65];
-	uint64_t active, objects, active_slabs, slabs;
-	unsigned size, per_slab, pages;
-};
-
-static const char head[] =
-	"slabinfo - version: 2.1\n"
-	"# name            <active_objs> <num_objs> <objsize> <objperslab> <pagesperslab> : tunables "
-	"<limit> <batchcount> <sharedfactor> : slabdata <active_slabs> <num_slabs> <sharedavail>\n";
-
-/* Every blank counts: what was read is printed again and compared. */
-static bool parse_row(const char *text, struct row *row)
-{
-	unsigned limit, batch, factor, shared;
-	char again[256];
-
-	if (sscanf(text,
-		   "%64s %" SCNu64 " %" SCNu64 " %u %u %u : tunables %u %u %u : slabdata %" SCNu64 " %" SCNu64
-		   " %u",
-		   row->name, &row->active, &row->objects, &row->size, &row->per_slab, &row->pages, &limit,
-		   &batch, &factor, &row->active_slabs, &row->slabs, &shared) != 12)
-		return false;
-	snprintf(again, sizeof(again),
-		 "%-17s %6" PRIu64 " %6" PRIu64 " %6u %4u %4u : tunables %4u %4u %4u : slabdata %6" PRIu64
-		 " %6" PRIu64 " %6u",
-		 row->name, row->active, row->objects, row->size, row->per_slab, row->pages, 0, 0, 0,
-		 row->active_slabs, row->slabs, 0);
-	return strcmp(again, text) == 0 && row->active <= row->objects && row->active_slabs == row->slabs &&
-	       row->size * row->per_slab <= row->pages * 4096u && (row->slabs > 0) == (row->objects > 0);
-}
-
-/* Both lines of the head, then rows; how many of them, 0 if one is bad. */
-static unsigned parse_info(char *text, struct row *rows, unsigned max)
-{
-	unsigned nr = 0;
-	char *one;
-
-	if (strncmp(text, head, strlen(head)) != 0)
-		return 0;
-	text += strlen(head);
-	while ((one = strsep(&text, "\n")) && *one) {
-		if (nr == max || !parse_row(one, &rows[nr])) {
-			fprintf(stderr, "bad line: %s\n", one);
-			return 0;
-		}
-		nr++;
-	}
-	return text ? 0 : nr; /* the last line has a newline */
-}
-
-static bool read_row(struct memfs *m, const char *name, struct row *out)
-{
-	char *text = content(m, "stats/slabinfo");
-	struct row rows[64];
-	unsigned nr = parse_info(text, rows, 64), found = 0;
-
-	free(text);
-	for (unsigned i = 0; i < nr; i++)
-		if (strcmp(rows[i].name, name) == 0) {
-			*out = rows[i];
-			found++;
-		}
-	CU_ASSERT(nr >= MF_NR_KMALLOC);
-	CU_ASSERT(found <= 1);
-	return found == 1;
-}
 
 static void test_parser_takes_the_kernels(void)
 {
@@ -116,106 +43,8 @@ static void test_parser_takes_the_kernels(void)
 		CU_ASSERT_FALSE(parse_row(bad[i], &row));
 }
 
-/* --- helpers --- */
-
-static char *cache_file(struct memfs *m, const char *cache, const char *file)
-{
-	char path[160];
-
-	snprintf(path, sizeof(path), "slab/%s/%s", cache, file);
-	return content(m, path);
-}
-
-static bool file_is(struct memfs *m, const char *cache, const char *file, const char *wanted)
-{
-	char path[160], line[160];
-
-	snprintf(path, sizeof(path), "slab/%s/%s", cache, file);
-	snprintf(line, sizeof(line), "%s\n", wanted);
-	return holds(m, path, line);
-}
-
-static uint64_t number_of(struct memfs *m, const char *cache, const char *file)
-{
-	char *text = cache_file(m, cache, file), *end;
-	uint64_t number = strtoull(text, &end, 10);
-
-	CU_ASSERT(end > text && (*end == ' ' || *end == '\n'));
-	free(text);
-	return number;
-}
-
-static uint64_t level(struct memfs *m, const char *name)
-{
-	char *all = content(m, "stats/all"), line[80], *at;
-	uint64_t value = UINT64_MAX;
-
-	snprintf(line, sizeof(line), "\n%s ", name);
-	at = strstr(all, line);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(at);
-	value = strtoull(at + strlen(line), NULL, 10);
-	free(all);
-	return value;
-}
-
-/* "TOTAL N0=a N1=b": what follows the total adds up to it, nodes rise, no zeros. */
-static bool is_by_node(const char *text, char letter)
-{
-	uint64_t total, sum = 0, one;
-	int last = -1, index, used;
-	char got;
-
-	if (sscanf(text, "%" SCNu64 "%n", &total, &used) != 1)
-		return false;
-	text += used;
-	while (sscanf(text, " %c%d=%" SCNu64 "%n", &got, &index, &one, &used) == 3) {
-		if (got != letter || index <= last || !one || text[0] != ' ' || text[1] == ' ')
-			return false;
-		last = index;
-		sum += one;
-		text += used;
-	}
-	return strcmp(text, "\n") == 0 && sum == total;
-}
-
-static int destroy(struct memfs *m, const char *name)
-{
-	struct mf_ctl_node dir;
-
-	CU_ASSERT_EQUAL(mf_ctl_resolve(m, mf_text_of("slab"), &dir), 0);
-	return mf_ctl_rmdir(m, &dir, mf_text_of(name));
-}
-
 /* --- the folder of a cache --- */
 
-struct listed {
-	char names[4096];
-	unsigned readers, writers, nr;
-};
-
-static bool note(void *arg, const char *name, const struct mf_ctl_node *child, uint64_t next_cursor)
-{
-	struct listed *listed = arg;
-	size_t used = strlen(listed->names);
-
-	(void)next_cursor;
-	snprintf(listed->names + used, sizeof(listed->names) - used, "%s ", name);
-	listed->readers += mf_ctl_mode(child) == 0400;
-	listed->writers += mf_ctl_mode(child) == 0600;
-	listed->nr++;
-	return true;
-}
-
-static void list(struct memfs *m, const char *path, struct listed *out)
-{
-	struct mf_ctl_node dir;
-
-	memset(out, 0, sizeof(*out));
-	CU_ASSERT_EQUAL_FATAL(mf_ctl_resolve(m, mf_text_of(path), &dir), 0);
-	mf_ctl_list(m, &dir, 0, note, out);
-}
-
-/* The kernel's names, and behind them the counters; all for root, seven of the first can be written. */
 static void test_names_and_modes(void)
 {
 	static const char names[] =
@@ -332,148 +161,6 @@ static void test_fresh_files(void)
 	CU_ASSERT(file_is(m, "e", "sanity_checks", "1"));
 	CU_ASSERT(file_is(m, "e", "cpu_partial", "0"));
 	CU_ASSERT(file_is(m, "e", "sheaf_capacity", "0"));
-	fixture_end(m);
-}
-
-/* --- making and ending --- */
-
-static void test_create(void)
-{
-	static const struct {
-		const char *text;
-		int error;
-		const char *why;
-	} refusals[] = {
-		{ "a size=64", -EEXIST, "slab/create: a exists\n" },
-		{ "kmalloc-8 size=8", -EEXIST, "slab/create: kmalloc-8 exists\n" },
-		{ "create size=64", -EEXIST, "slab/create: create is a file of slab/\n" },
-		{ "b size=5M", -EINVAL, "slab/create: size 5242880 does not fit into the largest slab\n" },
-		{ "b size=64 flags=panic", -EINVAL, "slab/create: \"panic\" is not a flag\n" },
-		{ "b size=64 size=64", -EINVAL, "slab/create: size twice\n" },
-		{ "b", -EINVAL, "slab/create: size= is needed\n" },
-		{ "b size=64 align=3", -EINVAL, "slab/create: align=3: expected a power of two of bytes\n" },
-	};
-	struct memfs *m = fixture(TWO_NODES);
-	struct mf_ctl_node node;
-
-	CU_ASSERT_EQUAL(put(m, "slab/create", "a size=700 flags=no_merge\n"), 0);
-	CU_ASSERT_STRING_EQUAL(put_reply, "a size=704 align=8 order=2 objects=23\n");
-	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-		CU_ASSERT_EQUAL(put(m, "slab/create", refusals[i].text), refusals[i].error);
-		CU_ASSERT_STRING_EQUAL(put_reply, refusals[i].why);
-		CU_ASSERT_EQUAL(mf_ctl_resolve(m, mf_text_of("slab/b"), &node), -ENOENT);
-	}
-	CU_ASSERT_EQUAL(level(m, "slab_caches"), MF_NR_KMALLOC + 1);
-	CU_ASSERT_EQUAL(put(m, "tune/max_caches", "14"), 0);
-	CU_ASSERT_EQUAL(put(m, "slab/create", "b size=64"), -ENOSPC);
-	CU_ASSERT_STRING_EQUAL(put_reply,
-			       "slab/create: there are as many caches as tune/max_caches allows\n");
-	CU_ASSERT_EQUAL(put(m, "tune/max_caches", "15"), 0);
-	CU_ASSERT_EQUAL(put(m, "slab/create", "b size=64"), 0);
-	ASSERT_HOLDS(m, "debug/check", "ok\n");
-	fixture_end(m);
-}
-
-static void test_alias(void)
-{
-	struct memfs *m = fixture(TWO_NODES);
-	struct mf_ctl_node one, other;
-	struct row row;
-
-	CU_ASSERT_EQUAL(put(m, "slab/create", "host size=328"), 0);
-	CU_ASSERT_STRING_EQUAL(put_reply, "host size=328 align=8 order=1 objects=24\n");
-	CU_ASSERT_EQUAL(put(m, "slab/create", "guest size=322"), 0);
-	CU_ASSERT_STRING_EQUAL(put_reply, "guest size=328 align=8 order=1 objects=24 alias of host\n");
-	CU_ASSERT(file_is(m, "host", "aliases", "1"));
-	CU_ASSERT(file_is(m, "guest", "aliases", "1"));
-	CU_ASSERT(file_is(m, "guest", "object_size", "328"));
-	CU_ASSERT_EQUAL(put(m, "slab/guest/min_partial", "9"), 0);
-	CU_ASSERT(file_is(m, "host", "min_partial", "9"));
-	/* Two folders, one cache. */
-	CU_ASSERT_EQUAL(mf_ctl_resolve(m, mf_text_of("slab/host/order"), &one), 0);
-	CU_ASSERT_EQUAL(mf_ctl_resolve(m, mf_text_of("slab/guest/order"), &other), 0);
-	CU_ASSERT_NOT_EQUAL(one.inode, other.inode);
-	CU_ASSERT_EQUAL(level(m, "slab_caches"), MF_NR_KMALLOC + 1);
-	CU_ASSERT_EQUAL(put(m, "alloc/slab", "x cache=guest count=10"), 0);
-	ASSERT_HOLDS(m, "live/x/cache", "guest\n");
-	CU_ASSERT(read_row(m, "host", &row));
-	CU_ASSERT(row.active >= 10);
-	CU_ASSERT_FALSE(read_row(m, "guest", &row));
-	/* A name under which objects are in use stays; another can go, and the cache stays. */
-	CU_ASSERT_EQUAL(destroy(m, "guest"), -EBUSY);
-	CU_ASSERT_EQUAL(put(m, "alloc/free", "x"), 0);
-	CU_ASSERT_EQUAL(put(m, "alloc/slab", "x cache=host count=10"), 0);
-	CU_ASSERT_EQUAL(destroy(m, "guest"), 0);
-	CU_ASSERT_FALSE(mf_ctl_alive(m, &other));
-	CU_ASSERT(file_is(m, "host", "aliases", "0"));
-	CU_ASSERT_EQUAL(destroy(m, "host"), -EBUSY);
-	CU_ASSERT_EQUAL(put(m, "alloc/free", "x"), 0);
-	/* The other name can go, too: what is left stands for the cache in the table. */
-	CU_ASSERT_EQUAL(put(m, "slab/create", "heir size=328"), 0);
-	CU_ASSERT_EQUAL(put(m, "alloc/slab", "x cache=heir count=10"), 0);
-	CU_ASSERT_EQUAL(destroy(m, "host"), 0);
-	CU_ASSERT(read_row(m, "heir", &row));
-	CU_ASSERT(row.active >= 10);
-	CU_ASSERT_EQUAL(level(m, "slab_caches"), MF_NR_KMALLOC + 1);
-	CU_ASSERT_EQUAL(destroy(m, "heir"), -EBUSY);
-	CU_ASSERT_EQUAL(put(m, "alloc/free", "x"), 0);
-	CU_ASSERT_EQUAL(destroy(m, "heir"), 0);
-	ASSERT_HOLDS(m, "debug/check", "ok\n");
-	fixture_end(m);
-}
-
-static void test_destroy(void)
-{
-	struct memfs *m = fixture(TWO_NODES);
-	struct mf_ctl_node dir, before, after;
-	struct mf_outbuf out = MF_OUTBUF_INIT;
-
-	CU_ASSERT_EQUAL(mf_ctl_resolve(m, mf_text_of("slab"), &dir), 0);
-	CU_ASSERT_EQUAL(mf_ctl_mkdir(m, &dir, mf_text_of("a")), -EPERM);
-	ASSERT_HOLDS(m, "last_cmd_status", "slab/a: folders are made in tasks/ only\n");
-	CU_ASSERT_EQUAL(destroy(m, "a"), -ENOENT);
-	ASSERT_HOLDS(m, "last_cmd_status", "slab/a: no cache a\n");
-	CU_ASSERT_EQUAL(destroy(m, "kmalloc-64"), -EBUSY);
-	ASSERT_HOLDS(m, "last_cmd_status", "slab/kmalloc-64: kmalloc-64 belongs to kmalloc\n");
-	CU_ASSERT_EQUAL(put(m, "slab/create", "a size=100 flags=no_merge"), 0);
-	CU_ASSERT_EQUAL(put(m, "alloc/slab", "x cache=a"), 0);
-	CU_ASSERT_EQUAL(destroy(m, "a"), -EBUSY);
-	ASSERT_CONTAINS(m, "last_cmd_status", "slab/a: a ");
-	CU_ASSERT_EQUAL(put(m, "alloc/free", "x"), 0);
-	CU_ASSERT_EQUAL(mf_ctl_resolve(m, mf_text_of("slab/a/slabs"), &before), 0);
-	CU_ASSERT(mf_ctl_alive(m, &before));
-	CU_ASSERT_EQUAL(destroy(m, "a"), 0);
-	ASSERT_HOLDS(m, "last_cmd_status", "ok\n");
-	CU_ASSERT_FALSE(mf_ctl_alive(m, &before));
-	CU_ASSERT_EQUAL(put(m, "slab/create", "a size=100 flags=no_merge"), 0);
-	CU_ASSERT_EQUAL(mf_ctl_resolve(m, mf_text_of("slab/a/slabs"), &after), 0);
-	CU_ASSERT_NOT_EQUAL(before.inode, after.inode);
-	CU_ASSERT_EQUAL(mf_ctl_show(m, &before, &out), -ENODEV);
-	CU_ASSERT_EQUAL(mf_ctl_show(m, &after, &out), 0);
-	CU_ASSERT_EQUAL(mf_ctl_resolve(m, mf_text_of("slab/a/shrink"), &after), 0);
-	CU_ASSERT_EQUAL(destroy(m, "a"), 0);
-	mf_outbuf_clear(&out);
-	CU_ASSERT_EQUAL(mf_ctl_store(m, &after, "1", 1, &out, NULL), -ENODEV);
-	CU_ASSERT_STRING_EQUAL(out.data, "slab/a/shrink: has gone\n");
-	mf_outbuf_free(&out);
-	fixture_end(m);
-}
-
-/* A cache of a library user that is called as a file is: the file is what one finds, once. */
-static void test_hidden_name(void)
-{
-	struct mf_cache_request request = { .name = mf_text_of("create"), .size = 100 };
-	struct memfs *m = fixture(TWO_NODES);
-	struct mf_ctl_node node;
-	struct mf_cache *cache;
-	struct listed listed;
-
-	CU_ASSERT_EQUAL_FATAL(mf_cache_create(m->slabs, &request, &cache, NULL, 0), 0);
-	mf_cache_put(cache);
-	list(m, "slab", &listed);
-	CU_ASSERT_EQUAL(listed.nr, 1 + MF_NR_KMALLOC);
-	CU_ASSERT_EQUAL(mf_ctl_resolve(m, mf_text_of("slab/create"), &node), 0);
-	CU_ASSERT_FALSE(mf_ctl_is_dir(&node));
 	fixture_end(m);
 }
 
@@ -868,10 +555,6 @@ static const struct unit_test tests[] = {
 	UNIT_TEST(test_names_and_modes),
 	UNIT_TEST(test_geometry),
 	UNIT_TEST(test_fresh_files),
-	UNIT_TEST(test_create),
-	UNIT_TEST(test_alias),
-	UNIT_TEST(test_destroy),
-	UNIT_TEST(test_hidden_name),
 	UNIT_TEST(test_objects),
 	UNIT_TEST(test_by_size),
 	UNIT_TEST(test_levels_in_kernel_files),
