@@ -135,7 +135,7 @@ static void test_fresh_files(void)
 		{ "trace", "0" },
 		{ "usersize", "64" },
 		{ "remote_node_defrag_ratio", "100" },
-		{ "sheaf_capacity", "60" },
+		{ "sheaf_capacity", "252" },
 		{ "alloc_slab", "0" },
 		{ "partial_remote_hit", "0" },
 	};
