@@ -34,7 +34,8 @@ void mf_slab_out_of_memory(struct mf_cache *cache, memfs_gfp gfp, int node)
 {
 	struct mf_slab_report report = { 0 };
 
-	if (gfp & MEMFS___GFP_NOWARN || !may_speak(cache->slabs))
+	/* Who has interrupted a lock holder may have failed for that. */
+	if (gfp & MEMFS___GFP_NOWARN || mf_lock_depth() > 0 || !may_speak(cache->slabs))
 		return;
 	mf_debug_say(&report, "%s: out of memory for objects of %u bytes, slabs of order %u or %u, node %d",
 		     cache->name, cache->geometry.object_size, cache->geometry.order,
