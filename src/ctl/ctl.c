@@ -57,9 +57,14 @@ static void make_printable(char *text)
 			*text = '?';
 }
 
-static void set_status(struct memfs *m, const char *text)
+/* What was reported on the way to a failure is told by its reason. */
+static void set_status(struct memfs *m, const char *text, bool failed)
 {
+	char report[1];
+
 	mf_lock_acquire(&m->ctl->lock);
+	if (failed)
+		mf_engine_new_report(m, &m->ctl->seen_reports, report, sizeof(report));
 	snprintf(m->ctl->status, sizeof(m->ctl->status), "%s", text);
 	mf_lock_release(&m->ctl->lock);
 }
@@ -83,12 +88,12 @@ static void finish(struct memfs *m, const char *path, int error, const char *why
 	char line[sizeof(m->ctl->status)];
 
 	if (!error) {
-		set_status(m, "ok");
+		set_status(m, "ok", false);
 		return;
 	}
 	snprintf(line, sizeof(line), "%s: %s", path, *why ? why : strerror(-error));
 	make_printable(line);
-	set_status(m, line);
+	set_status(m, line, true);
 	if (reply) {
 		mf_outbuf_clear(reply);
 		mf_outbuf_printf(reply, "%s\n", line);

@@ -278,8 +278,9 @@ const struct mf_ctl_row mf_ctl_rows[] = {
 		slab_skip, slab_skips,
 		"Search of other nodes' slabs: each node once, only the last one left out, or zone by zone."),
 	KNOB_BOOL(slab_sheaves, "1: per-CPU arrays of objects above the CPU slabs; 0: the layers alone."),
-	KNOB_NUMBER(slab_stock_bytes, 0, UINT64_C(1) << 40,
-		    "Bytes of objects that a node keeps in full arrays, a cache."),
+	KNOB_NUMBER(
+		slab_stock_bytes, 0, UINT64_C(1) << 40,
+		"Bytes of objects that a node keeps in full arrays, a cache; more than 1024 or 1 MiB it does not."),
 	KNOB_NUMBER(max_caches, 1, 65535, "How many names of caches there may be."),
 	KNOB_BOOL(numa, "0: no policy is looked up and no NUMA statistics are kept."),
 	KNOB_BOOL(init_on_alloc, "1: every page is cleared when it is handed out."),

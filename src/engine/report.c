@@ -25,14 +25,22 @@ static void keep(struct memfs *m, const char *text, size_t length)
 	pthread_mutex_unlock(&m->report.mutex);
 }
 
-static void on_report(void *arg, const char *text)
+/* For the log alone. */
+static void on_notice(void *arg, const char *text)
 {
 	struct memfs *m = arg;
 	mf_engine_log_fn *log = __atomic_load_n(&m->report.log, __ATOMIC_ACQUIRE);
 
-	keep(m, text, strcspn(text, "\n"));
 	if (log)
 		log(__atomic_load_n(&m->report.log_arg, __ATOMIC_RELAXED), text);
+}
+
+static void on_report(void *arg, const char *text)
+{
+	struct memfs *m = arg;
+
+	keep(m, text, strcspn(text, "\n"));
+	on_notice(m, text);
 }
 
 void mf_report_init(struct memfs *m)
@@ -48,6 +56,7 @@ void mf_report_destroy(struct memfs *m)
 void mf_report_listen(struct memfs *m)
 {
 	mf_slabs_on_report(m->slabs, on_report, m);
+	mf_slabs_on_notice(m->slabs, on_notice, m);
 }
 
 void mf_engine_on_log(struct memfs *m, mf_engine_log_fn *log, void *arg)

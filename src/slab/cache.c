@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_STOCK (UINT64_C(1) << 20)
+#define DEFAULT_STOCK (UINT64_C(8) << 20)
 #define DEFAULT_MAX_CACHES 4096
 #define DEFAULT_DEFRAG_RATIO 100
 

@@ -152,7 +152,7 @@ static unsigned sheaf_capacity(uint32_t size, unsigned flags)
 {
 	if (flags & MF_SLAB_DEBUG)
 		return 0;
-	return size >= 4096 ? 16 : size > 512 ? 60 : size > 64 ? 124 : 252;
+	return size >= 4096 ? 64 : size > 64 ? 124 : 252;
 }
 
 unsigned mf_slab_cpu_partial_slabs(const struct mf_slab_geometry *geometry, unsigned objects)

@@ -290,6 +290,14 @@ void mf_slabs_on_report(struct mf_slabs *slabs, mf_slab_report_fn *report, void 
 	__atomic_store_n(&slabs->report, report, __ATOMIC_RELEASE);
 }
 
+void mf_slabs_on_notice(struct mf_slabs *slabs, mf_slab_report_fn *notice, void *arg)
+{
+	/* Nobody is told with the argument of somebody else. */
+	__atomic_store_n(&slabs->notice, NULL, __ATOMIC_RELEASE);
+	slabs->notice_arg = arg;
+	__atomic_store_n(&slabs->notice, notice, __ATOMIC_RELEASE);
+}
+
 bool mf_cache_is_damaged(const struct mf_cache *cache)
 {
 	return atomic_load_explicit(&cache->damaged, memory_order_relaxed);

@@ -457,7 +457,23 @@ static unsigned make_slabs(struct mf_slab_work *w, unsigned nr, uint32_t links[N
 	return made;
 }
 
-/* A sheaf takes whole slabs at once: as many as it has room for, none of them ever a CPU slab. */
+/*
+ * One slab for whoever wants an object now and then; more while more is wanted
+ * and nothing comes back.  Slabs that turn by turn lie on several nodes are made
+ * one by one: each is asked for before the next.
+ */
+static unsigned next_burst(struct mf_slab_work *w, size_t want)
+{
+	struct mf_cache_cpu *pc = w->pc;
+	unsigned burst = pc->burst ? pc->burst : 1;
+
+	if (!(__atomic_load_n(&w->place->fast, __ATOMIC_RELAXED) & (MF_FAST_LOCAL | MF_FAST_PINNED)))
+		return 1;
+	pc->burst = (uint8_t)(burst * 2 < NEW_SLABS ? burst * 2 : NEW_SLABS);
+	return want < burst ? (unsigned)want : burst;
+}
+
+/* A sheaf takes whole slabs, at most as many as it has room for; none of them is ever a CPU slab. */
 static size_t take_new_slabs(struct mf_slab_work *w, size_t n, void **objects)
 {
 	size_t want = n / w->cache->geometry.objects, got = 0;
@@ -467,7 +483,7 @@ static size_t take_new_slabs(struct mf_slab_work *w, size_t n, void **objects)
 
 	if (w->direct || w->only_try || !want || w->node != MF_NODE_BY_POLICY)
 		return 0;
-	made = make_slabs(w, want < NEW_SLABS ? (unsigned)want : NEW_SLABS, links);
+	made = make_slabs(w, next_burst(w, want), links);
 	for (unsigned i = 0; i < made; i++) {
 		struct mf_cache_node *node = w->cache->node[slab_at(w, links[i])->node];
 
@@ -654,6 +670,7 @@ size_t mf_layers_give(struct mf_slab_work *w, size_t n, void **objects)
 {
 	size_t done = 0, more;
 
+	w->pc->burst = 0;
 	drain_full_list(w);
 	while (done < n && (more = give_to_node(w, n - done, objects + done))) {
 		done += more;

@@ -134,6 +134,10 @@ void mf_slab_bury(struct mf_cache *cache, const struct mf_placement *place, stru
 
 /* --- the stock of full sheaves --- */
 
+/* What is enough of any cache, however much the knob allows: so many objects, or bytes of small ones. */
+#define STOCK_OBJECTS 1024
+#define STOCK_BYTES (UINT64_C(1) << 20)
+
 /* Without the lock: a look at a single word that may be old in a moment. */
 static bool looks_empty(const struct mf_cache_node *n)
 {
@@ -160,12 +164,16 @@ struct mf_sheaf *mf_stock_get(struct mf_cache *cache, int node, bool only_try)
 bool mf_stock_put(struct mf_cache *cache, int node, struct mf_sheaf *sheaf, bool only_try)
 {
 	uint64_t most = __atomic_load_n(&cache->slabs->knobs.stock_bytes, __ATOMIC_RELAXED);
+	uint64_t enough = (uint64_t)STOCK_OBJECTS * cache->geometry.size;
 	uint64_t objects = MF_SHEAF_DEPTH(sheaf->word);
 	struct mf_cache_node *n = cache->node[node];
 	bool room;
 
 	if (!mf_node_lock(n, only_try))
 		return false;
+	enough = enough > STOCK_BYTES ? enough : STOCK_BYTES;
+	if (most > enough)
+		most = enough;
 	room = (n->stock_objects + objects) * cache->geometry.size <= most;
 	if (room) {
 		sheaf->next = n->stock;

@@ -32,6 +32,7 @@ static void say_node(struct mf_slab_report *report, const struct mf_cache_node *
 
 void mf_slab_out_of_memory(struct mf_cache *cache, memfs_gfp gfp, int node)
 {
+	mf_slab_report_fn *tell = __atomic_load_n(&cache->slabs->notice, __ATOMIC_ACQUIRE);
 	struct mf_slab_report report = { 0 };
 
 	/* Who has interrupted a lock holder may have failed for that. */
@@ -43,5 +44,6 @@ void mf_slab_out_of_memory(struct mf_cache *cache, memfs_gfp gfp, int node)
 	for (int id = 0; id < MEMFS_MAX_NODES; id++)
 		if (cache->node[id])
 			say_node(&report, cache->node[id], id);
-	mf_debug_send(cache->slabs, &report);
+	if (tell)
+		tell(cache->slabs->notice_arg, report.text);
 }

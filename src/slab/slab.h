@@ -37,10 +37,10 @@ struct mf_cache;
 enum mf_slab_skip { MF_SLAB_SKIP_VISITED, MF_SLAB_SKIP_LAST, MF_SLAB_SKIP_NONE };
 
 struct mf_slab_knobs {
-	int skip;	      /* enum mf_slab_skip */
-	int sheaves;	      /* 1: per-CPU arrays before the layers */
-	uint64_t stock_bytes; /* objects a node keeps in full sheaves of one cache; bytes */
-	uint64_t max_caches;  /* 4096 */
+	int skip;    /* enum mf_slab_skip */
+	int sheaves; /* 1: per-CPU arrays before the layers */
+	uint64_t stock_bytes; /* objects a node keeps in full sheaves of one cache: bytes, and no more than 1024 or a mebibyte */
+	uint64_t max_caches; /* 4096 */
 };
 
 struct mf_cache_request {
@@ -202,6 +202,8 @@ int mf_cache_traces(struct mf_cache *cache, bool frees, struct mf_outbuf *out);
 /* Called with each report, a line; we hold no lock, but a handler's caller may: see mf_lock_depth(). */
 typedef void mf_slab_report_fn(void *arg, const char *text);
 void mf_slabs_on_report(struct mf_slabs *slabs, mf_slab_report_fn *report, void *arg);
+/* The same for what is nobody's mistake: memory is out. */
+void mf_slabs_on_notice(struct mf_slabs *slabs, mf_slab_report_fn *notice, void *arg);
 bool mf_cache_is_damaged(const struct mf_cache *cache); /* a report was made about it */
 
 uint64_t mf_slabs_pages(struct mf_slabs *slabs, bool reclaimable, int node); /* -1: all nodes */

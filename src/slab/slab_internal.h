@@ -102,6 +102,7 @@ struct mf_cache_cpu {
 	uint32_t slab;		    /* CPU slab's first page + 1, 0 none */
 	void *freelist;		    /* what the CPU took over of it */
 	struct mf_slab_fresh fresh; /* and what of it was never linked */
+	uint8_t burst;		    /* new slabs for the next sheaf; 0: one */
 	uint64_t drawn;		    /* state of the draws */
 	uint32_t partial;	    /* CPU partial list, newest first: first page + 1 */
 	uint32_t partial_slabs;
@@ -176,6 +177,8 @@ struct mf_slabs {
 	uint64_t oom_said;	   /* atomic: when that was said last, 0 never */
 	mf_slab_report_fn *report; /* relaxed */
 	void *report_arg;
+	mf_slab_report_fn *notice; /* relaxed */
+	void *notice_arg;
 
 	struct mf_sheaf nothing; /* empty and without room; last, as its array has no end */
 };

@@ -22,6 +22,7 @@ enum bench_kind {
 	BENCH_RANDOM,  /* take `count` one by one, give them back in random order */
 	BENCH_THREADS, /* a pair on each of two CPUs at once */
 	BENCH_HANDOFF, /* taken on one CPU, given back on the other, at the same time */
+	BENCH_KEEP,    /* take `count`, write them, give them back: the memory, not the time */
 };
 
 struct bench_job {
@@ -29,11 +30,14 @@ struct bench_job {
 	unsigned order;
 	size_t batch; /* PAIR: pages of a block if it has not 2^order, else 0 */
 	size_t count; /* blocks in all (THREADS: each) */
+	size_t bytes; /* of an object; 0: blocks of pages */
 };
 
 struct bench_result {
 	double ns;	/* RANDOM: the giving back alone; else take and give, a block */
 	double take_ns; /* RANDOM: the taking; else 0 */
+	/* KEEP: bytes resident beyond those of before: all held, all freed, given up on demand; else 0 */
+	double held, kept, purged;
 };
 
 /* CPU time of the calling thread: a busy machine disturbs it least. */
@@ -99,7 +103,7 @@ static inline double bench_quantile(const double *values, size_t n, unsigned per
 }
 
 /* What chunks of several sides, run in turn, took; sorted by bench_race_finish(). */
-#define BENCH_RACE_SIDES 5
+#define BENCH_RACE_SIDES 7
 #define BENCH_RACE_ROUNDS 40
 
 struct bench_race {

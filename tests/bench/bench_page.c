@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The page allocator through the public API, beside jemalloc, gperftools and
- * glibc in the same run: flat rows of medians and ratios, see README.md.
+ * The page allocator through the public API, beside jemalloc, gperftools,
+ * mimalloc and glibc in the same run: flat rows of medians and ratios, see README.md.
  * Nothing here fails because of a figure.  --quick: one short round of all.
  *
  * All sides alternate in chunks of about a millisecond, so that whatever else
@@ -160,7 +160,7 @@ static double run_bulk(struct bench_side *side, const struct bench_job *job)
 
 static struct bench_result run_ours(struct machine *machine, const struct bench_job *job)
 {
-	struct bench_result result = { 0, 0 };
+	struct bench_result result = { 0 };
 
 	if (job->kind != BENCH_BULK)
 		return run_job(machine->sides, job);
@@ -236,9 +236,9 @@ static double median(const struct series *series)
 
 static void print_heading(void)
 {
-	printf("\n%-34s %7s %7s %7s %9s %10s %9s %6s %6s %4s %8s %8s %8s\n", "ns a block", "ours", "p10",
-	       "p90", "jemalloc", "gperftools", "glibc", "ratio", "asked", "met", "zonelock", "refills",
-	       "drains");
+	printf("\n%-34s %7s %7s %7s %9s %10s %9s %9s %6s %6s %4s %8s %8s %8s\n", "ns a block", "ours", "p10",
+	       "p90", "jemalloc", "gperftools", "mimalloc", "glibc", "ratio", "asked", "met", "zonelock",
+	       "refills", "drains");
 }
 
 static void print_rival(const struct series *series, int rival, bool compared, int width)
@@ -269,7 +269,7 @@ static const char *met(double value, double asked)
 
 static void print_row(const char *name, const struct outcome *outcome, double asked, bool compared)
 {
-	static const int widths[NR_RIVALS] = { 9, 10, 9 };
+	static const int widths[NR_RIVALS] = { 9, 10, 9, 9 };
 	const struct series *ours = &outcome->ours[0];
 	double best = best_rival(outcome),
 	       pages = outcome->counters[PAGES] > 0 ? outcome->counters[PAGES] : 1;
@@ -315,24 +315,24 @@ struct row {
 };
 
 static const struct row rows[] = {
-	{ "pair, order 0, local", { BENCH_PAIR, 0, 0, 100000 }, 51, 6, NULL, false },
+	{ "pair, order 0, local", { BENCH_PAIR, 0, 0, 100000, 0 }, 51, 6, NULL, false },
 	{ "pair, weighted interleave 3:1",
-	  { BENCH_PAIR, 0, 0, 100000 },
+	  { BENCH_PAIR, 0, 0, 100000, 0 },
 	  51,
 	  10,
 	  "weighted interleave:0-1",
 	  true },
-	{ "pair, order 3", { BENCH_PAIR, 3, 0, 20000 }, 31, 20, NULL, false },
-	{ "pair, order 9", { BENCH_PAIR, 9, 0, 5000 }, 21, 20, NULL, false },
-	{ "64 singly, then freed", { BENCH_BATCH, 0, 64, 64000 }, 31, 0, NULL, false },
-	{ "512 singly, then freed", { BENCH_BATCH, 0, 512, 51200 }, 31, 0, NULL, false },
-	{ "bulk 64", { BENCH_BULK, 0, 64, 128000 }, 51, 4, NULL, true },
-	{ "bulk 512", { BENCH_BULK, 0, 512, 256000 }, 51, 2.5, NULL, true },
-	{ "bulk 64, weighted 3:1", { BENCH_BULK, 0, 64, 128000 }, 31, 0, "weighted interleave:0-1", true },
-	{ "bulk 512, weighted 3:1", { BENCH_BULK, 0, 512, 256000 }, 31, 0, "weighted interleave:0-1", true },
-	{ "2 threads, pair, order 0", { BENCH_THREADS, 0, 0, 200000 }, 31, 0, NULL, false },
+	{ "pair, order 3", { BENCH_PAIR, 3, 0, 20000, 0 }, 31, 20, NULL, false },
+	{ "pair, order 9", { BENCH_PAIR, 9, 0, 5000, 0 }, 21, 20, NULL, false },
+	{ "64 singly, then freed", { BENCH_BATCH, 0, 64, 64000, 0 }, 31, 0, NULL, false },
+	{ "512 singly, then freed", { BENCH_BATCH, 0, 512, 51200, 0 }, 31, 0, NULL, false },
+	{ "bulk 64", { BENCH_BULK, 0, 64, 128000, 0 }, 51, 4, NULL, true },
+	{ "bulk 512", { BENCH_BULK, 0, 512, 256000, 0 }, 51, 2.5, NULL, true },
+	{ "bulk 64, weighted 3:1", { BENCH_BULK, 0, 64, 128000, 0 }, 31, 0, "weighted interleave:0-1", true },
+	{ "bulk 512, weighted 3:1", { BENCH_BULK, 0, 512, 256000, 0 }, 31, 0, "weighted interleave:0-1", true },
+	{ "2 threads, pair, order 0", { BENCH_THREADS, 0, 0, 200000, 0 }, 31, 0, NULL, false },
 	{ "2 threads, freed by the other",
-	  { BENCH_HANDOFF, 0, 0, 16 * BENCH_HANDOFF_BATCH },
+	  { BENCH_HANDOFF, 0, 0, 16 * BENCH_HANDOFF_BATCH, 0 },
 	  21,
 	  0,
 	  NULL,
@@ -376,7 +376,7 @@ static double random_round(struct machine *machines, struct outcome *outcomes)
 	double last[NR_SIZES];
 
 	for (size_t i = 0; i < NR_SIZES; i++) {
-		struct bench_job job = { BENCH_RANDOM, 0, 0, (size_t)sizes[i].mib * 256 * 9 / 10 };
+		struct bench_job job = { BENCH_RANDOM, 0, 0, (size_t)sizes[i].mib * 256 * 9 / 10, 0 };
 
 		if (quick)
 			job.count = 1024;
@@ -452,7 +452,7 @@ static double paired_ratio(struct machine *machine, const struct bench_job *job,
 
 static void bench_knobs(struct machine *machine)
 {
-	struct bench_job job = { BENCH_PAIR, 0, 0, quick ? 100 : 200000 };
+	struct bench_job job = { BENCH_PAIR, 0, 0, quick ? 100 : 200000, 0 };
 	double ns[2], ratio = paired_ratio(machine, &job, quick ? 2 : 4 * MAX_ROUNDS, ns);
 	struct outcome outcome = { 0 };
 	char name[96];

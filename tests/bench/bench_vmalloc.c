@@ -247,7 +247,7 @@ static double run_raw(const struct side *side, const struct work *work)
 
 /* --- a race: chunk by chunk in turn --- */
 
-#define MAX_SIDES BENCH_RACE_SIDES
+#define MAX_SIDES (2 + NR_RIVALS)
 #define LAPS 4 /* instances are made anew for each: where the host puts them makes some per cent */
 #define LAP_ROUNDS (BENCH_RACE_ROUNDS / LAPS)
 #define LAP_NS 1e9 /* a lap ends after about so long, but not before LEAST_ROUNDS */
@@ -368,8 +368,9 @@ static void bench_linear(void)
 	for (int i = 0; i < NR_RIVALS; i++)
 		all[2 + i] = (struct side){ run_rival, NULL, i };
 	start(&machine, "1G:cpus=2", NULL);
-	printf("\n%-40s %9s %9s %9s %10s %10s %10s %10s %7s %9s %4s\n", "linear, ns a range", "ours", "p10",
-	       "p90", "mmap", "jemalloc", "gperftools", "glibc", "ratio", "asked ns", "met");
+	printf("\n%-40s %9s %9s %9s %10s %10s %10s %10s %10s %7s %9s %4s\n", "linear, ns a range", "ours",
+	       "p10", "p90", "mmap", "jemalloc", "gperftools", "mimalloc", "glibc", "ratio", "asked ns",
+	       "met");
 	for (enum reach how = UNTOUCHED; how <= TOUCH; how++)
 		for (size_t i = 0; i < NR_SIZES; i++) {
 			struct work work = { .pages = sizes[i].pages, .reach = how };

@@ -7,10 +7,17 @@
  *   bench_take(), bench_give()    inline, never failing
  *
  * so that both sides run the very same loops with nothing indirect in them.
+ * One that defines BENCH_KEEPS before has declared for BENCH_KEEP also
+ *
+ *   bench_resident()    bytes that the host holds for this side just now
+ *   bench_purge()       what the allocator offers to make that less
  */
 #include "bench.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <string.h>
+#include <unistd.h>
 
 #define BENCH_HANDOFF_BATCH 4096
 
@@ -53,7 +60,7 @@ static void shuffle_objects(struct bench_object *held, size_t n)
 static struct bench_result run_random(struct bench_side *side, const struct bench_job *job)
 {
 	struct bench_object *held = bench_alloc(job->count, sizeof(*held));
-	struct bench_result result;
+	struct bench_result result = { 0 };
 	double start;
 
 	for (size_t i = 0; i < job->count; i++)
@@ -70,6 +77,48 @@ static struct bench_result run_random(struct bench_side *side, const struct benc
 	free(held);
 	return result;
 }
+
+#ifdef BENCH_KEEPS
+/* Bytes of the process's own anonymous memory; without stdio, which would take some. */
+static double bench_anonymous(void)
+{
+	char text[4096], *at;
+	int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strstr(text, "Anonymous:");
+	return at ? 1024 * strtod(at + strlen("Anonymous:"), NULL) : 0;
+}
+
+static double bench_resident(struct bench_side *side);
+static void bench_purge(struct bench_side *side);
+
+static struct bench_result run_keep(struct bench_side *side, const struct bench_job *job)
+{
+	struct bench_object *held = bench_alloc(job->count, sizeof(*held));
+	struct bench_result result = { 0 };
+	double before;
+
+	for (size_t i = 0; i < job->count; i++)
+		((volatile char *)&held[i])[0] = 1;
+	before = bench_resident(side);
+	for (size_t i = 0; i < job->count; i++) {
+		held[i] = bench_take(side, job);
+		memset(held[i].at, 1, job->bytes);
+	}
+	result.held = bench_resident(side) - before;
+	for (size_t i = 0; i < job->count; i++)
+		bench_give(side, job, held[i]);
+	result.kept = bench_resident(side) - before;
+	bench_purge(side);
+	result.purged = bench_resident(side) - before;
+	free(held);
+	return result;
+}
+#endif
 
 /* --- two threads --- */
 
@@ -145,7 +194,7 @@ static double run_two(struct bench_side *sides, const struct bench_job *job, voi
 /* sides[0] and [1] belong to the threads of CPU 0 and 1; a job of one thread runs on sides[1]. */
 static struct bench_result run_job(struct bench_side *sides, const struct bench_job *job)
 {
-	struct bench_result result = { 0, 0 };
+	struct bench_result result = { 0 };
 	struct bench_object *held;
 
 	switch (job->kind) {
@@ -165,7 +214,11 @@ static struct bench_result run_job(struct bench_side *sides, const struct bench_
 	case BENCH_HANDOFF:
 		result.ns = run_two(sides, job, handoff_thread) / (double)job->count;
 		break;
-	case BENCH_BULK:
+#ifdef BENCH_KEEPS
+	case BENCH_KEEP:
+		return run_keep(&sides[1], job);
+#endif
+	default:
 		break;
 	}
 	return result;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The rivals' processes and their side of the jobs: malloc and free.
- * One struct bench_job goes in, one struct bench_result comes out.
+ * One struct bench_job goes in, one struct bench_result comes out.  The loops
+ * find in job->bytes what to ask malloc for, of jobs in pages as well.
  */
 #include "rivals.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -24,8 +26,7 @@ struct bench_side {
 
 static inline struct bench_object bench_take(struct bench_side *side, const struct bench_job *job)
 {
-	size_t pages = job->kind == BENCH_PAIR && job->batch ? job->batch : (size_t)1 << job->order;
-	struct bench_object object = { malloc(pages * PAGE_BYTES) };
+	struct bench_object object = { malloc(job->bytes) };
 
 	(void)side;
 	__asm__ volatile("" : "+r"(object.at) : : "memory"); /* a pair must not be optimised away */
@@ -41,14 +42,42 @@ static inline void bench_give(struct bench_side *side, const struct bench_job *j
 	free(object.at);
 }
 
+#define BENCH_KEEPS
 #include "jobs.h"
 
-const char *const rival_names[NR_RIVALS] = { "jemalloc", "gperftools", "glibc" };
+static double bench_resident(struct bench_side *side)
+{
+	(void)side;
+	return bench_anonymous();
+}
+
+/* Whichever of these the library that was preloaded has, but for the C library's own. */
+static void bench_purge(struct bench_side *side)
+{
+	int (*mallctl)(const char *, void *, size_t *, void *, size_t) = dlsym(RTLD_DEFAULT, "mallctl");
+	void (*release)(void) = dlsym(RTLD_DEFAULT, "MallocExtension_ReleaseFreeMemory");
+	void (*collect)(bool) = dlsym(RTLD_DEFAULT, "mi_collect");
+
+	(void)side;
+	if (mallctl) {
+		mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
+		mallctl("arena.4096.purge", NULL, NULL, NULL, 0); /* all arenas */
+	} else if (release) {
+		release();
+	} else if (collect) {
+		collect(true);
+	} else {
+		malloc_trim(0);
+	}
+}
+
+const char *const rival_names[NR_RIVALS] = { "jemalloc", "gperftools", "mimalloc", "glibc" };
 
 /* What may be preloaded for each, best first; "" needs nothing. */
 static const char *const libraries[NR_RIVALS][2] = {
 	{ "libjemalloc.so.2", NULL },
 	{ "libtcmalloc_minimal.so.4", "libtcmalloc.so.4" },
+	{ "libmimalloc.so.2", NULL },
 	{ "", NULL },
 };
 
@@ -68,6 +97,13 @@ static bool is_loaded(const char *library)
 	return !library[0] || (symbol && dladdr(symbol, &info) && strstr(info.dli_fname, library));
 }
 
+static size_t bytes_of(const struct bench_job *job)
+{
+	size_t pages = job->kind == BENCH_PAIR && job->batch ? job->batch : (size_t)1 << job->order;
+
+	return job->bytes ? job->bytes : pages * PAGE_BYTES;
+}
+
 int rival_main(const char *library)
 {
 	struct bench_side sides[2] = { { 0 }, { 0 } };
@@ -78,8 +114,10 @@ int rival_main(const char *library)
 	if (write(STDOUT_FILENO, &loaded, sizeof(loaded)) != sizeof(loaded) || !loaded)
 		return 1;
 	while (read(STDIN_FILENO, &job, sizeof(job)) == sizeof(job)) {
-		struct bench_result result = run_job(sides, &job);
+		struct bench_result result;
 
+		job.bytes = bytes_of(&job);
+		result = run_job(sides, &job);
 		if (write(STDOUT_FILENO, &result, sizeof(result)) != sizeof(result))
 			return 1;
 	}
@@ -98,7 +136,7 @@ static void become_rival(const char *library, const int *to, const int *from)
 		dup2(quiet, STDERR_FILENO); /* the loader complains about a library that is not there */
 		setenv("LD_PRELOAD", library, 1);
 	}
-	execl("/proc/self/exe", "bench_page", RIVAL_ARGUMENT, library, (char *)NULL);
+	execl("/proc/self/exe", "rival", RIVAL_ARGUMENT, library, (char *)NULL);
 	_exit(127);
 }
 

@@ -9,7 +9,7 @@
 
 #include "bench.h"
 
-enum { RIVAL_JEMALLOC, RIVAL_GPERFTOOLS, RIVAL_GLIBC, NR_RIVALS };
+enum { RIVAL_JEMALLOC, RIVAL_GPERFTOOLS, RIVAL_MIMALLOC, RIVAL_GLIBC, NR_RIVALS };
 
 extern const char *const rival_names[NR_RIVALS];
 

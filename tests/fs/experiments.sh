@@ -51,6 +51,22 @@ is "memfs" "$(awk '/^weighted-interleave 3:1/ { print $NF }' "$DIR/table" | tr '
 	"30/10 188/62 300/100 384/128 1536/512 "
 stop
 
+# --- searches of other nodes: looks a search, exactly, while no list has anything
+cat >"$DIR/unequal" <<'EOF'
+node 0 cpus 0 zones DMA=16M,DMA32=32M,Normal=32M
+node 1 cpus 1 zones Normal=64M
+node 2 cpus 2 zones Normal=64M
+node 3 cpus 3 zones Normal=64M
+EOF
+start "topology=@$DIR/unequal"
+before=$(cd "$MNT" && ls slab live && grep . tune/slab_*)
+"$EXPERIMENTS/slab-search.sh" "$MNT" >"$DIR/table" || fail "slab-search.sh: $?"
+cat "$DIR/table"
+is "looks a search" "$(awk '$1 == "growing" { print $6 }' "$DIR/table" | tr '\n' ' ')" "1:6.00 1:3.00 1:3.00 "
+is "caches and knobs after it" "$(cd "$MNT" && ls slab live && grep . tune/slab_*)" "$before"
+check_engine
+stop
+
 # --- one node, no mount: refused
 start topology=64M:cpus=1
 ! placement >/dev/null 2>"$DIR/why" || fail "ran on one node"
