@@ -82,6 +82,16 @@ is "mounts" "$(grep -c " $MNT " /proc/self/mountinfo)" 1
 stop
 
 # --- in the background: ready when the command returns
+daemons() {
+	cat /proc/[0-9]*/stat 2>/dev/null | awk -v name="($(basename "$MEMFS" | cut -c 1-15))" \
+		'$2 == name && $4 == 1 || $2 == name && $6 == $1 { print $1 }' | while read -r pid; do
+		tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q "$MNT" && echo "$pid"
+	done
+}
+no_daemon() {
+	[ -z "$(daemons)" ]
+}
+
 for source in "" none; do
 	"$MEMFS" $source "$MNT" -o rw,$TOPOLOGY,noauto,user,nofail,_netdev >"$DIR/out" 2>&1 || fail "memfs $source"
 	is "what a daemon prints" "$(cat "$DIR/out")" ""
@@ -89,12 +99,10 @@ for source in "" none; do
 	cd "$MNT" && cd / || fail "cannot enter"
 	umount "$MNT" || fail umount
 	! mounted || fail "still mounted"
+	until_true 500 no_daemon || fail "the daemon does not end after umount"
 done
 "$MEMFS" "$MNT" -o $TOPOLOGY || fail "again in the background"
-daemon=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v name="($(basename "$MEMFS" | cut -c 1-15))" \
-	'$2 == name && $4 == 1 || $2 == name && $6 == $1 { print $1 }' | while read -r pid; do
-	tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q "$MNT" && echo "$pid"
-done)
+daemon=$(daemons)
 [ -n "$daemon" ] || fail "no daemon found"
 kill "$daemon"
 until_true 500 is_gone "$daemon" || fail "the daemon does not end"
