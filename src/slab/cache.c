@@ -512,10 +512,11 @@ void mf_slabs_get_knobs(const struct mf_slabs *slabs, struct mf_slab_knobs *out)
 	out->max_caches = __atomic_load_n(&slabs->knobs.max_caches, __ATOMIC_RELAXED);
 }
 
-static void flush_one(void *arg, const char *name, struct mf_cache *cache, bool alias)
+/* What the sheaves had pinned goes back as far as it can. */
+static void empty_one(void *arg, const char *name, struct mf_cache *cache, bool alias)
 {
 	(void)arg, (void)name, (void)alias;
-	mf_cache_flush(cache);
+	mf_cache_shrink(cache);
 }
 
 void mf_slabs_set_knobs(struct mf_slabs *slabs, const struct mf_slab_knobs *knobs)
@@ -527,7 +528,7 @@ void mf_slabs_set_knobs(struct mf_slabs *slabs, const struct mf_slab_knobs *knob
 	__atomic_store_n(&slabs->knobs.stock_bytes, knobs->stock_bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&slabs->knobs.max_caches, knobs->max_caches, __ATOMIC_RELAXED);
 	if (flush)
-		mf_cache_for_each(slabs, false, flush_one, NULL);
+		mf_cache_for_each(slabs, false, empty_one, NULL);
 }
 
 /* --- the engine's birth and end --- */

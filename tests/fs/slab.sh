@@ -170,7 +170,11 @@ is "kmalloc" "$(allocate 'k size=100 count=1000 node=2')" "k returned=1000 node2
 is "cache of k" "$(cat live/k/cache)" kmalloc-128
 is "large" "$(allocate 'large size=20000 count=3')" "large returned=3 node0=3"
 is "cache of large" "$(cat live/large/cache)" -
+is "some again" "$(allocate 'many cache=frame count=5000')" "many returned=5000 node0=5000"
+rmdir live/many || fail "rmdir live/many"
+[ "$(cat slab/frame/slabs)" != 0 ] || fail "sheaves kept nothing"
 echo 0 >tune/slab_sheaves || fail "tune/slab_sheaves"
+is "slabs without sheaves" "$(cat slab/frame/slabs)" 0
 is "layers alone" "$(allocate 'l cache=frame count=640')" "l returned=640 node0=640"
 is "slabs of l" "$(cat slab/frame/slabs)" "10 N0=10"
 rmdir live/k live/large live/l || fail "rmdir live/k live/large live/l"
