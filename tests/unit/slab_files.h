@@ -39,7 +39,7 @@ static inline bool parse_row(const char *text, struct row *row)
 		   &batch, &factor, &row->active_slabs, &row->slabs, &shared) != 12)
 		return false;
 	snprintf(again, sizeof(again),
-		 "%-17s %6" PRIu64 " %6" PRIu64 " %6u %4u %4u : tunables %4u %4u %4u : slabdata %6" PRIu64
+		 "%-17.64s %6" PRIu64 " %6" PRIu64 " %6u %4u %4u : tunables %4u %4u %4u : slabdata %6" PRIu64
 		 " %6" PRIu64 " %6u",
 		 row->name, row->active, row->objects, row->size, row->per_slab, row->pages, 0, 0, 0,
 		 row->active_slabs, row->slabs, 0);

@@ -140,8 +140,7 @@ static void test_out_of_memory(void)
 	CU_ASSERT_EQUAL(put(m, "alloc/slab", "x cache=big count=4096"), -ENOMEM);
 	CU_ASSERT_EQUAL(nr_logged, 1);
 	mf_plat_sim_advance(m->plat, UINT64_C(5000000000));
-	CU_ASSERT_EQUAL(put(m, "alloc/slab", "x cache=big count=4096 gfp=GFP_KERNEL|__GFP_NOWARN"),
-			-ENOMEM);
+	CU_ASSERT_EQUAL(put(m, "alloc/slab", "x cache=big count=4096 gfp=GFP_KERNEL|__GFP_NOWARN"), -ENOMEM);
 	CU_ASSERT_EQUAL(nr_logged, 1);
 	CU_ASSERT_EQUAL(put(m, "alloc/slab", "x cache=big count=4096"), -ENOMEM);
 	CU_ASSERT_EQUAL(nr_logged, 2);
