@@ -5,16 +5,16 @@
  *
  * A block of the next power of two has room for them, but cutting one for every
  * run leaves tails that only smaller requests can use.  Between used pages runs
- * of just the right length appear at any position: a run of n pages holds an
- * aligned block of order log2(n) - 1, so lines with less than that need not be
- * looked at, and a wholly free one need not be broken while another has room.
+ * of just the right length appear at any position.  Lines whose largest block
+ * has less than half of the pages are not looked at (few of them would have
+ * room), and a wholly free one is not broken while another has.
  *
  * Lock: the zone's.
  */
 #include "page/buddy_tables.h"
 
 /* Lines of one queue that are looked at: bounds the time under the lock. */
-#define LOOKS 4u
+#define LOOKS 2u
 
 #define LINE_PAGES MF_PAGEBLOCK_PAGES
 
@@ -58,22 +58,37 @@ static void use_pages(struct mf_line_rows *rows, unsigned from, unsigned pages)
 	}
 }
 
+/* Adds sign * the blocks of rows first to last, and of the larger ones that wholly free rows make. */
+static void count_rows(const struct mf_line *line, const struct mf_line_rows *rows, unsigned first,
+		       unsigned last, bool whole, int32_t sign, int32_t *counts)
+{
+	for (unsigned row = first; row <= last; row++)
+		if (line->orders >> (8 * row) & MF_ROW_PART && ~rows->used[row])
+			mf_row_count(~rows->used[row], sign, counts);
+	if (whole)
+		mf_rows_count(mf_free_rows(line->orders), sign, counts);
+}
+
 /* The line is partly used and stays so; its counters move once, by what changes. */
 static void take_pages(struct mf_buddy *buddy, enum mf_migrate_type type, uint32_t number, unsigned from,
 		       unsigned pages)
 {
+	unsigned first = from / MF_ROW_PAGES, last = (from + pages - 1) / MF_ROW_PAGES;
 	struct mf_buddy_tables *tables = buddy->tables;
 	struct mf_line_rows *rows = &tables->rows[number];
 	struct mf_line *line = &tables->lines[number];
 	int32_t counts[MF_NR_ORDERS] = { 0 };
+	bool whole = false; /* a wholly free row is broken */
 
+	for (unsigned row = first; row <= last; row++)
+		whole |= !(line->orders >> (8 * row) & MF_ROW_PART);
 	mf_line_mark_dirty(tables, number);
-	mf_line_count(rows, line->orders, -1, counts);
+	count_rows(line, rows, first, last, whole, -1, counts);
 	use_pages(rows, from, pages);
-	line->orders = 0;
-	for (unsigned row = 0; row < MF_LINE_ROWS; row++)
-		line->orders |= mf_row_orders(~rows->used[row]) << (8 * row);
-	mf_line_count(rows, line->orders, 1, counts);
+	for (unsigned row = first; row <= last; row++)
+		line->orders = (line->orders & ~(UINT64_C(0xff) << (8 * row))) |
+			       mf_row_orders(~rows->used[row]) << (8 * row);
+	count_rows(line, rows, first, last, whole, 1, counts);
 	for (unsigned order = 0; order < MF_PAGEBLOCK_ORDER; order++)
 		if (counts[order])
 			mf_counter_add(&buddy->nr_free[type][order], counts[order]);
@@ -102,7 +117,7 @@ static bool take_from_queue(struct mf_buddy *buddy, enum mf_migrate_type type, u
 
 bool mf_buddy_take_run(struct mf_buddy *buddy, enum mf_migrate_type type, unsigned pages, uint32_t *pfn)
 {
-	unsigned order = pages < 4 ? 0 : 30u - (unsigned)__builtin_clz(pages);
+	unsigned order = 31u - (unsigned)__builtin_clz(pages);
 
 	if (pages >= LINE_PAGES)
 		return false;
