@@ -291,7 +291,8 @@ void mf_pressure_wake(struct mf_page *pg);
 
 static inline struct mf_zone *mf_page_zone_of(const struct mf_page *pg, uint32_t pfn)
 {
-	return pg->zone[pg->line_kind[pfn >> MF_PAGEBLOCK_ORDER] >> 8];
+	/* The low byte, the type, may be changing: not the zone. */
+	return pg->zone[__atomic_load_n(&pg->line_kind[pfn >> MF_PAGEBLOCK_ORDER], __ATOMIC_RELAXED) >> 8];
 }
 
 static inline uint64_t mf_zone_free_pages(const struct mf_zone *zone)
