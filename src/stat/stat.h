@@ -68,6 +68,8 @@ enum mf_stat_scope { MF_STAT_GLOBAL, MF_STAT_ZONE };
 	S(vmalloc_requests, GLOBAL, calls, "ranges asked for") \
 	S(vmalloc_fail, GLOBAL, calls, "ranges that could not be made") \
 	S(vmalloc_linear, GLOBAL, calls, "ranges used at their linear address") \
+	S(vmalloc_linear_pages, GLOBAL, pages, "pages of those") \
+	S(vmalloc_linear_freed, GLOBAL, pages, "pages of ranges freed at their linear address") \
 	S(vmalloc_mapped, GLOBAL, calls, "ranges mapped from runs of pages") \
 	S(vmalloc_huge_fallback, GLOBAL, calls, "huge ranges made from small pages instead") \
 	S(vmalloc_buddy_calls, GLOBAL, calls, "calls of the page allocator for ranges") \

@@ -89,14 +89,16 @@ static int reserve(struct mf_vmalloc *vm, struct mf_vm_area *area, uint64_t alig
 static int explain(struct mf_vmalloc *vm, const struct mf_vm_area *area, int error, char *why,
 		   size_t why_size)
 {
-	struct mf_vmalloc_info info;
+	uint64_t used;
 
 	if (error == -EMFILE) {
-		mf_vmalloc_info(vm, &info);
+		mf_lock_acquire(&vm->lock);
+		used = vm->mappings;
+		mf_lock_release(&vm->lock);
 		return mf_why(why, why_size, -ENOSPC,
 			      "%" PRIu64 " mappings needed, %" PRIu64 " of %" PRIu64
 			      " are used (tune/vmalloc_max_mappings, below vm.max_map_count)",
-			      cost(area), info.mappings, info.max_mappings);
+			      cost(area), used, MF_VM_KNOB(vm, max_mappings));
 	}
 	if (error == -ENOSPC)
 		return mf_why(why, why_size, error,

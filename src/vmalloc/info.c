@@ -220,10 +220,12 @@ int mf_vmalloc_for_each_free(struct mf_vmalloc *vm, void (*visit)(void *arg, uin
 	return list.failed ? -ENOMEM : 0;
 }
 
-static void sum_linear(void *arg, uint32_t pfn, uint32_t pages)
+/* From the counters: a walk of the table would grow with the machine, and meminfo is read often. */
+static uint64_t linear_in_use(struct mf_vmalloc *vm)
 {
-	(void)pfn;
-	*(uint64_t *)arg += pages;
+	uint64_t freed = mf_stat_read(vm->stat, MF_STAT_vmalloc_linear_freed);
+
+	return mf_stat_read(vm->stat, MF_STAT_vmalloc_linear_pages) - freed;
 }
 
 void mf_vmalloc_info(struct mf_vmalloc *vm, struct mf_vmalloc_info *out)
@@ -242,7 +244,7 @@ void mf_vmalloc_info(struct mf_vmalloc *vm, struct mf_vmalloc_info *out)
 	out->lazy_pages = vm->lazy_pages;
 	out->mappings = vm->mappings;
 	mf_lock_release(&vm->lock);
-	mf_linear_for_each(vm, sum_linear, &out->used_pages);
+	out->used_pages += linear_in_use(vm);
 	out->parked_pages = mf_vmalloc_parked(vm);
 	out->lazy_pages += out->parked_pages;
 }

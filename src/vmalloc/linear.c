@@ -75,6 +75,7 @@ void *mf_linear_start(struct mf_vmalloc *vm, uint32_t pfn, uint32_t pages)
 		__atomic_store_n(used, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&vm->linear[pfn], pages, __ATOMIC_RELEASE);
 	mf_vm_count(vm, MF_STAT_vmalloc_linear, 1);
+	mf_vm_count(vm, MF_STAT_vmalloc_linear_pages, pages);
 	return mf_page_address(vm->page, pfn);
 }
 
@@ -233,6 +234,7 @@ int mf_linear_free(struct mf_vmalloc *vm, const struct mf_placement *place, uint
 	if (!pages)
 		return -EINVAL;
 	__atomic_store_n(&vm->linear[pfn], 0, __ATOMIC_RELAXED);
+	mf_vm_count(vm, MF_STAT_vmalloc_linear_freed, pages);
 	/* A run that was joined from small pages may lie across what a list takes for a block. */
 	if (order >= 0 && place && !(pfn & (pages - 1)))
 		mf_page_free(place, (memfs_pfn){ pfn }, (unsigned)order);

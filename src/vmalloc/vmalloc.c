@@ -284,11 +284,16 @@ static bool again(const struct mf_vm_take *t, int error)
 int mf_vmalloc_alloc(struct mf_vmalloc *vm, struct mf_placement *place,
 		     const struct mf_vmalloc_request *request, void **address, char *why, size_t why_size)
 {
-	struct mf_vm_take t = {
-		.vm = vm, .place = place, .page = request->page, .why = why, .why_size = why_size
-	};
+	struct mf_vm_take
+		t; /* field by field: its plan and its list are large, and filled when they are made */
 	int error;
 
+	t.vm = vm;
+	t.place = place;
+	t.page = request->page;
+	t.pages = 0;
+	t.why = why;
+	t.why_size = why_size;
 	mf_vm_count(vm, MF_STAT_vmalloc_requests, 1);
 	mf_runs_init(&t.runs);
 	error = check(&t, request);
@@ -312,29 +317,35 @@ static bool is_plain(const struct mf_placement *place, size_t size, memfs_gfp gf
 	       __atomic_load_n(&place->fast, __ATOMIC_RELAXED) & (MF_FAST_LOCAL | MF_FAST_PINNED);
 }
 
-void *mf_vmalloc_simple(struct mf_vmalloc *vm, struct mf_placement *place, size_t size, memfs_gfp gfp,
-			const char *caller)
+/* Apart, so that the quick ranges do not pay for its request. */
+static __attribute__((noinline)) void *ask_properly(struct mf_vmalloc *vm, struct mf_placement *place,
+						    size_t size, memfs_gfp gfp, const char *caller)
 {
 	struct mf_vmalloc_request request = {
 		.size = size,
 		.page = { .gfp = gfp, .node = MF_NODE_BY_POLICY, .cpu = MF_CPU_OF_TASK },
 		.caller = caller,
 	};
+	void *address;
+	int error = mf_vmalloc_alloc(vm, place, &request, &address, NULL, 0);
+
+	if (!error)
+		return address;
+	errno = -error;
+	return NULL;
+}
+
+void *mf_vmalloc_simple(struct mf_vmalloc *vm, struct mf_placement *place, size_t size, memfs_gfp gfp,
+			const char *caller)
+{
 	uint64_t pages = (size + MEMFS_PAGE_SIZE - 1) >> MEMFS_PAGE_SHIFT;
 	void *address = is_plain(place, size, gfp) ? mf_linear_quick(vm, place, pages) : NULL;
-	int error;
 
-	if (address) {
-		mf_vm_count(vm, MF_STAT_vmalloc_requests, 1);
-		if (mf_page_clears(vm->page, gfp))
-			memset(address, 0, pages << MEMFS_PAGE_SHIFT);
-		return address;
-	}
-	error = mf_vmalloc_alloc(vm, place, &request, &address, NULL, 0);
-	if (error) {
-		errno = -error;
-		return NULL;
-	}
+	if (!address)
+		return ask_properly(vm, place, size, gfp, caller);
+	mf_vm_count(vm, MF_STAT_vmalloc_requests, 1);
+	if (mf_page_clears(vm->page, gfp))
+		memset(address, 0, pages << MEMFS_PAGE_SHIFT);
 	return address;
 }
 
