@@ -13,6 +13,7 @@
  * everything anew.  Tables have an entry for what does not exist: a zone that is
  * never above its mark.
  */
+#include "base/guess.h"
 #include "page/page_internal.h"
 #include "page/pcp_fast.h"
 
@@ -273,26 +274,13 @@ bool mf_page_alloc_own(struct mf_placement *place, unsigned order, memfs_pfn *ou
  * goes on with lists it knows already.
  */
 
-/* A number in a register of its own, so that the compiler cannot find it in the one just compared. */
-static inline __attribute__((always_inline)) unsigned opaque(const unsigned list)
-{
-#if defined(__x86_64__) && defined(__OPTIMIZE__)
-	unsigned number;
-
-	__asm__ volatile("movl %1, %0" : "=r"(number) : "i"(list));
-	return number;
-#else
-	return list;
-#endif
-}
-
 static inline unsigned guess_list(enum mf_migrate_type type)
 {
 	if (type == MF_UNMOVABLE)
-		return opaque(MF_UNMOVABLE);
+		return mf_guess(MF_UNMOVABLE);
 	if (type == MF_MOVABLE)
-		return opaque(MF_MOVABLE);
-	return opaque(MF_RECLAIMABLE);
+		return mf_guess(MF_MOVABLE);
+	return mf_guess(MF_RECLAIMABLE);
 }
 
 static NEVER_INLINE void free_other(const struct mf_placement *place, uint32_t pfn, unsigned order)

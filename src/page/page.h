@@ -124,6 +124,12 @@ struct mf_run {
 	uint32_t pfn, pages;
 };
 
+/* The smallest order whose block holds so many pages, at least 1; it may be above MEMFS_MAX_PAGE_ORDER. */
+static inline unsigned mf_page_order(uint64_t pages)
+{
+	return pages <= 1 ? 0 : 64u - (unsigned)__builtin_clzll(pages - 1);
+}
+
 /*
  * A block of the caller's own node by restartable sequence or nothing: false
  * also where the placement, the order (only 0 to 3 and 9 are on lists) or the

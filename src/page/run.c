@@ -17,12 +17,6 @@
 
 #include <errno.h>
 
-/* The smallest order whose block holds @pages (at least 1). */
-static unsigned order_of(uint32_t pages)
-{
-	return pages == 1 ? 0 : 32u - (unsigned)__builtin_clz(pages - 1);
-}
-
 static bool is_block(uint32_t pages)
 {
 	return (pages & (pages - 1)) == 0;
@@ -37,7 +31,7 @@ int mf_page_alloc_run(struct mf_page *pg, struct mf_placement *place, const stru
 
 	if (pages == 0 || pages > UINT32_C(1) << MEMFS_MAX_PAGE_ORDER)
 		return -EINVAL;
-	error = mf_alloc_place_try(pg, place, request, order_of(pages), &a);
+	error = mf_alloc_place_try(pg, place, request, mf_page_order(pages), &a);
 	if (error)
 		return error;
 	a.pages = pages;
@@ -82,8 +76,8 @@ static void give_part(struct mf_page *pg, struct mf_zone *zone, struct lists lis
 {
 	mf_stat_zone_add(&pg->stat, zone->index, MF_STAT_pgfree, pages);
 	if (lists.cpu >= 0 && is_block(pages) && !(pfn & (pages - 1)) &&
-	    mf_pcp_give(pg, zone, lists.cpu, lists.is_auto, order_of(pages), mf_buddy_type(&zone->buddy, pfn),
-			pfn))
+	    mf_pcp_give(pg, zone, lists.cpu, lists.is_auto, mf_page_order(pages),
+			mf_buddy_type(&zone->buddy, pfn), pfn))
 		return;
 	mf_zone_give_run(pg, zone, pfn, pages, mf_lock_depth() > 0);
 }

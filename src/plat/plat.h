@@ -89,14 +89,4 @@ struct mf_plat {
 /* The real host.  -errno. */
 int mf_plat_host_create(struct mf_plat **out);
 
-/*
- * What the host and the simulator share (plat_host.c): the memory of an arena
- * is a sparse file without a name.  No lock, no state; nobody else calls them.
- */
-int mf_plat_file_map(void *at, size_t bytes); /* a new one, mapped there: its descriptor or -errno */
-int mf_plat_file_punch(int fd, uint64_t offset, uint64_t bytes);
-int64_t mf_plat_file_resident(int fd);
-/* -EINVAL unless all of it is page aligned and inside the file's @file_bytes; see window_map. */
-int mf_plat_file_window(int fd, size_t file_bytes, void *at, uint64_t offset, size_t bytes);
-
 #endif

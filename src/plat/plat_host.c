@@ -171,58 +171,6 @@ static void host_unreserve(struct mf_plat *plat, void *base, size_t bytes)
 	munmap(base, whole_pages(host_of(plat), bytes));
 }
 
-/* The memory of arenas, also of simulated ones. */
-
-int mf_plat_file_map(void *at, size_t bytes)
-{
-	int fd = memfd_create("memfs-arena", MFD_CLOEXEC), error;
-
-	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)bytes) == 0 &&
-	    mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) !=
-		    MAP_FAILED)
-		return fd;
-	error = -errno;
-	close(fd);
-	/* A failed MAP_FIXED may already have removed what was there. */
-	mf_windows_seal(at, bytes);
-	return error;
-}
-
-int mf_plat_file_punch(int fd, uint64_t offset, uint64_t bytes)
-{
-	int error;
-
-	do
-		error = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-				  (off_t)bytes);
-	while (error && errno == EINTR);
-	return error ? -errno : 0;
-}
-
-int64_t mf_plat_file_resident(int fd)
-{
-	struct stat status;
-
-	return fstat(fd, &status) ? -errno : (int64_t)status.st_blocks * 512;
-}
-
-int mf_plat_file_window(int fd, size_t file_bytes, void *at, uint64_t offset, size_t bytes)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE, error;
-
-	if (!at || bytes == 0 || ((uintptr_t)at | offset | bytes) % page || offset > file_bytes ||
-	    bytes > file_bytes - offset)
-		return -EINVAL;
-	if (mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset) != MAP_FAILED)
-		return 0;
-	error = -errno;
-	mf_windows_seal(at, bytes); /* as above */
-	return error;
-}
-
 /* Arenas. */
 
 /*
@@ -268,7 +216,7 @@ static int host_arena_map(struct mf_plat *plat, void *at, size_t bytes, int host
 		return -EINVAL;
 	pthread_mutex_lock(&host->arenas_lock);
 	slot = free_slot(host);
-	fd = slot < 0 ? slot : mf_plat_file_map(at, length);
+	fd = slot < 0 ? slot : mf_windows_file_map(at, length);
 	if (fd >= 0)
 		host->arenas[slot] = (struct host_arena){ fd, at, length };
 	pthread_mutex_unlock(&host->arenas_lock);
@@ -298,14 +246,14 @@ static int host_arena_trim(struct mf_plat *plat, int arena, uint64_t offset, uin
 
 	if (found.fd < 0 || offset > found.bytes || bytes > found.bytes - offset)
 		return -EINVAL;
-	return bytes ? mf_plat_file_punch(found.fd, offset, bytes) : 0;
+	return bytes ? mf_windows_file_punch(found.fd, offset, bytes) : 0;
 }
 
 static int64_t host_arena_resident(struct mf_plat *plat, int arena)
 {
 	struct host_arena found = arena_get(host_of(plat), arena);
 
-	return found.fd < 0 ? -EINVAL : mf_plat_file_resident(found.fd);
+	return found.fd < 0 ? -EINVAL : mf_windows_file_resident(found.fd);
 }
 
 static void host_arena_unmap(struct mf_plat *plat, int arena)
@@ -328,7 +276,7 @@ static int host_window_map(struct mf_plat *plat, void *at, int arena, uint64_t o
 {
 	struct host_arena found = arena_get(host_of(plat), arena);
 
-	return found.fd < 0 ? -EINVAL : mf_plat_file_window(found.fd, found.bytes, at, offset, bytes);
+	return found.fd < 0 ? -EINVAL : mf_windows_file_window(found.fd, found.bytes, at, offset, bytes);
 }
 
 static bool page_aligned(const struct host *host, const void *at, size_t bytes)

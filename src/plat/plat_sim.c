@@ -151,7 +151,7 @@ static int sim_arena_map(struct mf_plat *plat, void *at, size_t bytes, int host_
 		return -ENOMEM;
 	pthread_mutex_lock(&sim->lock);
 	slot = free_slot(sim);
-	fd = slot < 0 ? slot : mf_plat_file_map(at, length);
+	fd = slot < 0 ? slot : mf_windows_file_map(at, length);
 	if (fd >= 0) {
 		sim->arenas[slot] = (struct sim_arena){ at, length, fd };
 		count_outstanding(sim, 1);
@@ -185,14 +185,14 @@ static int sim_arena_trim(struct mf_plat *plat, int arena, uint64_t offset, uint
 		return -EINVAL;
 	if (told_to_fail(sim, MF_SIM_ARENA_TRIM))
 		return -ENOMEM;
-	return bytes ? mf_plat_file_punch(found.fd, offset, bytes) : 0;
+	return bytes ? mf_windows_file_punch(found.fd, offset, bytes) : 0;
 }
 
 static int64_t sim_arena_resident(struct mf_plat *plat, int arena)
 {
 	struct sim_arena found = arena_get(sim_of(plat), arena);
 
-	return found.at ? mf_plat_file_resident(found.fd) : -EINVAL;
+	return found.at ? mf_windows_file_resident(found.fd) : -EINVAL;
 }
 
 static void sim_arena_unmap(struct mf_plat *plat, int arena)
@@ -218,7 +218,7 @@ static int sim_window_map(struct mf_plat *plat, void *at, int arena, uint64_t of
 
 	if (!found.at)
 		return -EINVAL;
-	error = mf_plat_file_window(found.fd, found.bytes, at, offset, bytes);
+	error = mf_windows_file_window(found.fd, found.bytes, at, offset, bytes);
 	if (!error && told_to_fail(sim, MF_SIM_WINDOW_MAP)) {
 		mf_windows_seal(at, bytes);
 		error = -ENOMEM;

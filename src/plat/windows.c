@@ -9,8 +9,10 @@
 #include "plat/windows.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEFAULT_MAX_MAPPINGS 65530
@@ -49,6 +51,56 @@ int mf_windows_populate(void *at, size_t bytes)
 		return 0;
 	}
 	return error ? -errno : 0;
+}
+
+int mf_windows_file_map(void *at, size_t bytes)
+{
+	int fd = memfd_create("memfs-arena", MFD_CLOEXEC), error;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)bytes) == 0 &&
+	    mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) !=
+		    MAP_FAILED)
+		return fd;
+	error = -errno;
+	close(fd);
+	/* A failed MAP_FIXED may already have removed what was there. */
+	mf_windows_seal(at, bytes);
+	return error;
+}
+
+int mf_windows_file_punch(int fd, uint64_t offset, uint64_t bytes)
+{
+	int error;
+
+	do
+		error = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+				  (off_t)bytes);
+	while (error && errno == EINTR);
+	return error ? -errno : 0;
+}
+
+int64_t mf_windows_file_resident(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) ? -errno : (int64_t)status.st_blocks * 512;
+}
+
+int mf_windows_file_window(int fd, size_t file_bytes, void *at, uint64_t offset, size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE, error;
+
+	if (!at || bytes == 0 || ((uintptr_t)at | offset | bytes) % page || offset > file_bytes ||
+	    bytes > file_bytes - offset)
+		return -EINVAL;
+	if (mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset) != MAP_FAILED)
+		return 0;
+	error = -errno;
+	mf_windows_seal(at, bytes); /* as above */
+	return error;
 }
 
 static uint64_t count_lines(const char *path)

@@ -188,10 +188,6 @@ static struct mf_cache *find_host(struct mf_slabs *slabs, const struct mf_slab_g
 static int check_request(struct mf_slabs *slabs, const struct mf_cache_request *request,
 			 struct mf_slab_geometry *geometry, char *why, size_t why_size)
 {
-	unsigned cpus = 0;
-
-	for (unsigned cpu = 0; cpu < MF_MAX_CPUS; cpu++)
-		cpus += slabs->topo->cpu_node[cpu] >= 0;
 	if (!mf_name_is_valid(request->name))
 		return mf_why(why, why_size, -EINVAL, "not a name: 1 to %d of A-Z a-z 0-9 . _ : -",
 			      MEMFS_NAME_MAX);
@@ -199,8 +195,8 @@ static int check_request(struct mf_slabs *slabs, const struct mf_cache_request *
 		return mf_why(why, why_size, -EINVAL, "size is 0");
 	if (request->align & (request->align - 1))
 		return mf_why(why, why_size, -EINVAL, "align %u is no power of two", request->align);
-	if (mf_slab_geometry(request->size, request->align, request->flags, request->ctor != NULL, cpus,
-			     geometry))
+	if (mf_slab_geometry(request->size, request->align, request->flags, request->ctor != NULL,
+			     slabs->topo->nr_cpus, geometry))
 		return mf_why(why, why_size, -EINVAL, "size %u does not fit into the largest slab",
 			      request->size);
 	return 0;
@@ -595,12 +591,9 @@ static int build(struct mf_slabs *slabs)
 
 static unsigned cpu_limit(const struct mf_topo *topo)
 {
-	unsigned limit = mf_rseq_cpu_limit();
+	unsigned host = mf_rseq_cpu_limit();
 
-	for (unsigned cpu = limit; cpu < MF_MAX_CPUS; cpu++)
-		if (topo->cpu_node[cpu] >= 0)
-			limit = cpu + 1;
-	return limit;
+	return topo->cpu_limit > host ? topo->cpu_limit : host;
 }
 
 int mf_slabs_create(struct mf_page *pg, struct mf_plat *plat, struct mf_slabs **out)

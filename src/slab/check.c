@@ -346,7 +346,6 @@ static void check_cpu(struct check *c, struct mf_cache_cpu *pc)
 		say(c, "CPU %d has objects of a cache with debugging", pc->cpu);
 	if (pc->tag != mf_slab_tag(c->cache, pc->node))
 		say(c, "CPU %d: its tag is %x", pc->cpu, pc->tag);
-	mf_sheaf_visit_end(pc);
 	mf_lock_release(&pc->lock);
 }
 

@@ -205,13 +205,9 @@ const char *const mf_kmalloc_names[MF_NR_KMALLOC] = {
 	"kmalloc-256", "kmalloc-512", "kmalloc-1k", "kmalloc-2k", "kmalloc-4k", "kmalloc-8k"
 };
 
-/* Up to 192 the classes by words; above, powers of two. */
 int mf_kmalloc_class(uint64_t size)
 {
-	static const uint8_t by_word[25] = { 0, 0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4,
-					     5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6 };
-
-	if (size <= 192)
-		return by_word[(size + WORD - 1) / WORD];
-	return size > 8192 ? -1 : (int)floor_log2((uint32_t)size - 1);
+	if (!size)
+		return 0;
+	return size > 8192 ? -1 : (int)mf_kmalloc_class_of(size);
 }

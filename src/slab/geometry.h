@@ -79,6 +79,14 @@ bool mf_slab_mergeable(const struct mf_slab_geometry *host, unsigned host_flags,
 /* The kernel's kmalloc classes: 8 ... 8192 with 96 and 192.  -1: larger than the largest. */
 #define MF_NR_KMALLOC 13
 int mf_kmalloc_class(uint64_t size);
+/* The same of a size in 1..8192, where it counts: by words up to 192 bytes, by powers of two above. */
+static inline unsigned mf_kmalloc_class_of(uint64_t size)
+{
+	static const uint8_t by_word[24] = { 0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4,
+					     5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6 };
+
+	return size <= 192 ? by_word[(size - 1) / 8] : 63 - (unsigned)__builtin_clzll(size - 1);
+}
 extern const uint32_t mf_kmalloc_sizes[MF_NR_KMALLOC];	  /* by class, in the order of size */
 extern const char *const mf_kmalloc_names[MF_NR_KMALLOC]; /* kmalloc-8 ... kmalloc-8k */
 

@@ -12,29 +12,12 @@
  *
  * Locks: none of its own.
  */
+#include "base/guess.h"
 #include "slab/object.h"
 
 #include <string.h>
 
 #define ZERO_BYTES ((void *)16)
-
-/* Above a class: a block's order for @size bytes; too large: MF_NR_ORDERS. */
-static unsigned order_of(uint64_t size)
-{
-	uint64_t pages = (size - 1) >> MEMFS_PAGE_SHIFT;
-	unsigned order = pages ? 64 - (unsigned)__builtin_clzll(pages) : 0;
-
-	return order < MF_NR_ORDERS ? order : MF_NR_ORDERS;
-}
-
-/* mf_kmalloc_class(), where it counts: by eighths up to 192 bytes, by powers of two above. */
-static const uint8_t small_class[24] = { 0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4,
-					 5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6 };
-
-static inline unsigned class_of(uint64_t size)
-{
-	return size <= 192 ? small_class[(size - 1) / 8] : 63 - (unsigned)__builtin_clzll(size - 1);
-}
 
 /* --- blocks of pages --- */
 
@@ -42,11 +25,14 @@ static void *alloc_large(struct mf_slabs *slabs, struct mf_placement *place, uin
 			 int node)
 {
 	struct mf_page_request request = {
-		.gfp = gfp, .order = order_of(size), .node = node, .cpu = MF_CPU_OF_TASK
+		.gfp = gfp,
+		.order = mf_page_order(((size - 1) >> MEMFS_PAGE_SHIFT) + 1),
+		.node = node,
+		.cpu = MF_CPU_OF_TASK,
 	};
 	memfs_pfn page;
 
-	if (request.order == MF_NR_ORDERS || mf_page_alloc(slabs->page, place, &request, &page))
+	if (mf_page_alloc(slabs->page, place, &request, &page))
 		return NULL;
 	__atomic_store_n(&slabs->tags[page.v], MF_TAG_LARGE | request.order, __ATOMIC_RELAXED);
 	return mf_page_address(slabs->page, page.v);
@@ -76,7 +62,7 @@ static __attribute__((noinline)) void *kmalloc_other(struct mf_slabs *slabs, str
 		return ZERO_BYTES;
 	if (size > mf_kmalloc_sizes[MF_NR_KMALLOC - 1])
 		return alloc_large(slabs, place, size, gfp, node);
-	return mf_object_alloc_slow(slabs->kmalloc[class_of(size)], place, gfp, node, caller);
+	return mf_object_alloc_slow(slabs->kmalloc[mf_kmalloc_class_of(size)], place, gfp, node, caller);
 }
 
 void *mf_kmalloc(struct mf_slabs *slabs, struct mf_placement *place, uint64_t size, memfs_gfp gfp, int node)
@@ -84,7 +70,7 @@ void *mf_kmalloc(struct mf_slabs *slabs, struct mf_placement *place, uint64_t si
 	void *object;
 
 	if (__builtin_expect(size - 1 < 8192 && node == MF_NODE_BY_POLICY && !(gfp & MEMFS___GFP_ZERO), 1) &&
-	    mf_object_pop(slabs->rseq, slabs->kmalloc[class_of(size)], place, &object))
+	    mf_object_pop(slabs->rseq, slabs->kmalloc[mf_kmalloc_class_of(size)], place, &object))
 		return object;
 	return kmalloc_other(slabs, place, size, gfp, node, __builtin_return_address(0));
 }
@@ -120,25 +106,12 @@ static __attribute__((noinline)) int kfree_other(struct mf_slabs *slabs, const s
  * addresses it knows.  A wrong class costs time only, for the tag is compared.
  */
 
-/* A number in a register of its own, so that the compiler cannot find it in the one just compared. */
-static inline __attribute__((always_inline)) unsigned opaque(const unsigned class)
-{
-#if defined(__x86_64__) && defined(__OPTIMIZE__)
-	unsigned number;
-
-	__asm__ volatile("movl %1, %0" : "=r"(number) : "i"(class));
-	return number;
-#else
-	return class;
-#endif
-}
-
 /* The caches made first have the ids from 1 on, in the order of size. */
 static inline unsigned guess_class(uint32_t id)
 {
 #define GUESS(class) \
 	case (class) + 1: \
-		return opaque(class)
+		return mf_guess(class)
 	switch (id) {
 		GUESS(0);
 		GUESS(1);
@@ -153,7 +126,7 @@ static inline unsigned guess_class(uint32_t id)
 		GUESS(10);
 		GUESS(11);
 	default:
-		return opaque(12);
+		return mf_guess(12);
 	}
 #undef GUESS
 }

@@ -525,6 +525,15 @@ size_t mf_layers_take(struct mf_slab_work *w, size_t n, void **objects)
 	return got;
 }
 
+void *mf_layers_take_one(struct mf_slab_work *w)
+{
+	void *object = NULL;
+
+	w->direct = true;
+	mf_layers_take(w, 1, &object);
+	return object;
+}
+
 /* --- giving objects back --- */
 
 /* The list is full: all of it goes to the nodes, and the slab begins a new one. */

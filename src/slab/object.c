@@ -149,15 +149,6 @@ static void end(struct mf_slab_work *w)
 	mf_slab_bury(w->cache, w->place, &w->dead);
 }
 
-static void *from_layers(struct mf_slab_work *w)
-{
-	void *object = NULL;
-
-	w->direct = true;
-	mf_layers_take(w, 1, &object);
-	return object;
-}
-
 static void *debug_alloc(struct mf_cache *cache, struct mf_placement *place, memfs_gfp gfp, int node,
 			 const void *caller)
 {
@@ -175,7 +166,7 @@ static void *layered_alloc(struct mf_cache *cache, struct mf_placement *place, m
 	void *object = NULL;
 
 	if (begin(&w)) {
-		object = node == MF_NODE_BY_POLICY ? mf_sheaf_alloc(&w) : from_layers(&w);
+		object = node == MF_NODE_BY_POLICY ? mf_sheaf_alloc(&w) : mf_layers_take_one(&w);
 		end(&w);
 	}
 	if (!object && w.only_try)
@@ -369,7 +360,6 @@ static void flush_cpu(struct mf_slab_work *w)
 	mf_sheaf_visit_begin(w->pc);
 	mf_sheaf_flush(w);
 	mf_layers_flush(w);
-	mf_sheaf_visit_end(w->pc);
 	mf_lock_release(&w->pc->lock);
 }
 

@@ -84,12 +84,6 @@ void mf_sheaf_visit_begin(struct mf_cache_cpu *pc)
 		__atomic_store_n(&pc->owner, MF_RSEQ_SHUT, __ATOMIC_RELEASE);
 		mf_rseq_fence(pc->cpu);
 	}
-	pc->open = false;
-}
-
-void mf_sheaf_visit_end(struct mf_cache_cpu *pc)
-{
-	mf_lock_assert_held(&pc->lock);
 }
 
 /* The caller is a thread of the CPU whose sequences may use what the CPU has. */
@@ -106,7 +100,6 @@ static void enter(struct mf_slab_work *w)
 	if (!is_own(w)) {
 		mf_sheaf_visit_begin(w->pc);
 	} else if (!is_open(w->pc)) {
-		w->pc->open = true;
 		__atomic_store_n(&w->pc->owner, (uint32_t)w->pc->cpu, __ATOMIC_RELEASE);
 	}
 }
@@ -333,17 +326,6 @@ static void publish(struct mf_slab_work *w, struct mf_sheaf *sheaf)
 
 /* --- taking --- */
 
-static void *take_direct(struct mf_slab_work *w)
-{
-	bool direct = w->direct;
-	void *object = NULL;
-
-	w->direct = true;
-	mf_layers_take(w, 1, &object);
-	w->direct = direct;
-	return object;
-}
-
 static void *take_one(struct mf_sheaf *sheaf)
 {
 	uint64_t word = get_word(sheaf);
@@ -374,7 +356,7 @@ void *mf_sheaf_alloc(struct mf_slab_work *w)
 	void *object;
 
 	if (!room)
-		return take_direct(w);
+		return mf_layers_take_one(w);
 	enter(w);
 	object = pop(w);
 	if (object)
@@ -386,7 +368,7 @@ void *mf_sheaf_alloc(struct mf_slab_work *w)
 	if (!sheaf)
 		sheaf = refilled(w, room, &no_sheaf);
 	if (no_sheaf)
-		return take_direct(w);
+		return mf_layers_take_one(w);
 	if (!sheaf) {
 		mf_slab_count(w->pc, MF_SLAB_STAT_alloc_slowpath, 1);
 		return NULL;

@@ -95,7 +95,6 @@ struct mf_cache_cpu {
 
 	struct mf_lock lock; /* SLAB_CPU: everything below, and exchanging the two above */
 	bool ready;	     /* written once, release, under the lock SHEAVES */
-	bool open;	     /* owner is the CPU's number: a visit shuts it, the owner opens it again */
 	int16_t node;
 	int cpu;
 	struct mf_sheaf *spare;	    /* full or empty or NULL */
@@ -291,6 +290,8 @@ struct mf_slab_work {
  * is made, and takes it again.
  */
 size_t mf_layers_take(struct mf_slab_work *w, size_t n, void **objects);
+/* One for a user, without a sheaf; NULL: as above. */
+void *mf_layers_take_one(struct mf_slab_work *w);
 /* How many, from the first on; fewer than n: a lock it may not wait for was taken. */
 size_t mf_layers_give(struct mf_slab_work *w, size_t n, void **objects);
 /* CPU slab and partial list to their nodes; false: not all, a lock was taken. */
@@ -350,7 +351,6 @@ void mf_sheaf_pool_destroy(struct mf_slabs *slabs);
  * who follow each other need one fence.
  */
 void mf_sheaf_visit_begin(struct mf_cache_cpu *pc);
-void mf_sheaf_visit_end(struct mf_cache_cpu *pc);
 /* One object with the sheaf's help, refilled if need be; NULL: no memory, or a lock was taken. */
 void *mf_sheaf_alloc(struct mf_slab_work *w);
 /* False: it could not be taken (a lock); the object is still the caller's. */

@@ -289,14 +289,9 @@ int mf_take_pages(struct mf_vm_take *t)
 
 /* --- special shapes --- */
 
-static unsigned ceil_log2(uint64_t n)
-{
-	return n <= 1 ? 0 : (unsigned)floor_log2(n - 1) + 1;
-}
-
 int mf_take_contiguous(struct mf_vm_take *t)
 {
-	unsigned order = ceil_log2(t->pages);
+	unsigned order = mf_page_order(t->pages);
 	int node = t->plan.share[0].node, error;
 	struct mf_page_free_blocks free;
 	memfs_pfn pfn;

@@ -53,18 +53,9 @@ static int reserve_range(struct mf_vmalloc *vm)
 	}
 }
 
-static unsigned nr_cpus(const struct mf_topo *topo)
-{
-	unsigned nr = 0;
-
-	for (unsigned cpu = 0; cpu < MF_MAX_CPUS; cpu++)
-		nr += topo->cpu_node[cpu] >= 0;
-	return nr;
-}
-
 static void init_knobs(struct mf_vmalloc *vm)
 {
-	unsigned cpus = nr_cpus(vm->topo), doublings = cpus ? 32 - (unsigned)__builtin_clz(cpus) : 1;
+	unsigned cpus = vm->topo->nr_cpus, doublings = cpus ? 32 - (unsigned)__builtin_clz(cpus) : 1;
 	uint64_t max, used;
 
 	vm->plat->ops->mappings(vm->plat, &max, &used);
